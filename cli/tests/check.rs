@@ -1,10 +1,10 @@
-//! `tallyfold check` over several runs: history that is read once, states, receivers, and what goes wrong with them.
+//! `tallyfold check` through the binary, over several runs: the history, the state, the receivers, and their failures.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test stops at the first surprise"
+    reason = "a failed test panics"
 )]
 
 mod support;
@@ -20,7 +20,7 @@ use support::{Reply, Service, Sink, TAKEN, ends, lines, stderr, stdout};
 use tallyfold::Timestamp;
 use tempfile::TempDir;
 
-/// Fires in the window from 20:45 on, and no more from 21:45 on (see the test of the replay).
+/// A rule that fires for the windows from 20:45 to 21:45.
 const RULES: &str = r#"
 dimensions = ["integration"]
 
@@ -34,7 +34,7 @@ severity = "critical"
 labels = { team = "data" }
 "#;
 
-/// While something fires, and when it is over.
+/// Two times at which the rule fires, and a later time at which it doesn't.
 const DURING: &str = "2026-11-22T21:16:00Z";
 const LATER: &str = "2026-11-22T21:31:00Z";
 const AFTER: &str = "2026-11-22T23:01:00Z";
@@ -46,7 +46,7 @@ struct World {
 }
 
 impl World {
-    /// A command for clusters of a configuration, whose file ends with this section.
+    /// A command with a configuration that has these clusters and ends with this section.
     fn of_clusters(&self, clusters: &[(&str, &str)], arguments: &[&str], section: &str) -> Command {
         let command = self
             .service
@@ -85,7 +85,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// The files of the history, of the only query.
+    /// The pages of the history, which has only one query.
     fn days(&self) -> Vec<PathBuf> {
         let query = only(&self.path("health.history"));
         let mut days: Vec<PathBuf> = names(&query)
@@ -108,7 +108,7 @@ fn only(folder: &Path) -> PathBuf {
     names.remove(0)
 }
 
-/// How many windows a run with `-v` has asked the service for.
+/// The number of windows that a run with `-v` has requested.
 fn asked(output: &Output) -> usize {
     let said = stderr(output);
     let lines = said.lines();
@@ -132,11 +132,11 @@ fn history_is_read_once_and_old_days_are_dropped() {
     ends(&later, 0);
     assert_eq!(asked(&later), 3, "{}", stderr(&later));
     let days = world.days();
-    // As if it were much later, all of that would be too old; but it is not, and stays.
+    // At this time, all these days are too old, but a check with `--at` removes nothing.
     world.run(&["--at", "2027-03-01T10:00:00Z"]);
     let kept = world.days();
     assert!(days.iter().all(|day| kept.contains(day)), "{kept:?}");
-    // Without that, old days go.
+    // A check without `--at` removes old days.
     let old = days[0].with_file_name("2020-01-01.page");
     fs::copy(&days[0], &old).unwrap();
     fs::remove_file(world.path("health.state")).unwrap();
@@ -145,7 +145,7 @@ fn history_is_read_once_and_old_days_are_dropped() {
 }
 
 #[test]
-fn a_first_run_says_what_it_reads_and_judges_the_last_day_first() {
+fn a_first_run_reports_what_it_reads_and_judges_the_last_day_first() {
     let world = World::new();
     let new = "[[rule]]\nname = 'new'\nkind = 'new'\nby = ['integration']\nhistory = '2w'";
     fs::write(world.path("health.toml"), format!("{RULES}{new}")).unwrap();
@@ -164,7 +164,7 @@ fn a_first_run_says_what_it_reads_and_judges_the_last_day_first() {
 }
 
 #[test]
-fn the_first_judgement_of_the_last_day_leaves_out_what_is_silenced_and_promises_nothing() {
+fn a_preliminary_check_leaves_out_silenced_findings() {
     let world = World::new();
     let rules = format!(
         "{RULES}[[silence]]\nuntil = 2099-01-01T00:00:00Z\n[[rule]]\nname = 'new'\nkind = 'new'\n\
@@ -179,7 +179,7 @@ fn the_first_judgement_of_the_last_day_leaves_out_what_is_silenced_and_promises_
     let sooner = place("run in another terminal: tallyfold delivery --since 24h --top 5");
     let early = place("most rules can't judge before the history is read");
     assert!(sooner.is_some() && sooner < early, "{said}");
-    // The command that the note names works as it stands.
+    // The command in the note works unchanged.
     let command = ["delivery", "--since", "24h", "--top", "5"];
     ends(&world.service.tallyfold(&command).output().unwrap(), 0);
 }
@@ -221,7 +221,7 @@ fn runs_that_are_killed_leave_whole_pages() {
         run.kill().unwrap();
         run.wait().unwrap();
     }
-    // The last runs may have come to their end.
+    // The last runs may have ended, and stored a state.
     let _ = fs::remove_file(world.path("health.state"));
     let whole = world.run(&["--at", AFTER, "--format", "json"]);
     ends(&whole, 0);
@@ -250,7 +250,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     assert_eq!(asked(&room), 3, "{}", stderr(&room));
 }
 
-/// Makes a file impossible to replace, as on a full disk: the folder is where its temporary file would be.
+/// Makes it impossible to replace a file, as on a full disk: creates a folder with the name of its temporary file.
 fn block(path: &Path) {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -258,7 +258,7 @@ fn block(path: &Path) {
 }
 
 #[test]
-fn a_full_disk_hides_no_finding_and_holds_up_no_alert() {
+fn a_full_disk_hides_no_finding_and_delays_no_alert() {
     let world = World::new();
     let chat = Sink::start(Vec::new(), TAKEN);
     let check = ["check", "--at", DURING, "--webhook", &chat.url];
@@ -282,7 +282,7 @@ fn a_full_disk_hides_no_finding_and_holds_up_no_alert() {
 }
 
 #[test]
-fn rules_that_look_back_do_without_the_counts_that_a_full_disk_does_not_keep() {
+fn on_a_full_disk_only_the_windows_of_the_last_day_are_read() {
     let world = World::new();
     let new = "[[rule]]\nname = 'new'\nkind = 'new'\nby = ['integration']\nhistory = '2w'";
     fs::write(world.path("health.toml"), format!("{RULES}{new}")).unwrap();
@@ -300,7 +300,7 @@ fn rules_that_look_back_do_without_the_counts_that_a_full_disk_does_not_keep() {
 }
 
 #[test]
-fn a_state_that_cannot_be_stored_holds_up_no_alert() {
+fn a_state_that_cannot_be_stored_delays_no_alert() {
     let world = World::new();
     block(&world.path("health.state"));
     let chat = Sink::start(Vec::new(), TAKEN);
@@ -317,7 +317,7 @@ fn a_state_that_cannot_be_stored_holds_up_no_alert() {
 
 #[cfg(unix)]
 #[test]
-fn a_replay_needs_only_to_read_the_history() {
+fn a_replay_works_with_a_history_that_is_read_only() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::os::unix::process::CommandExt;
 
@@ -382,7 +382,7 @@ fn a_cluster_that_does_not_answer_delays_no_alert_of_another() {
 }
 
 #[test]
-fn other_rules_add_up_what_is_stored_and_a_page_of_a_later_version_is_refused() {
+fn changed_rules_use_stored_counts_and_a_page_of_a_later_version_is_refused() {
     let world = World::new();
     ends(&world.run(&["--at", AFTER]), 0);
     let one = r#"by = ["integration"]"#;
@@ -412,7 +412,7 @@ fn other_rules_add_up_what_is_stored_and_a_page_of_a_later_version_is_refused() 
 }
 
 #[test]
-fn counts_that_were_damaged_are_read_again_when_they_are_needed() {
+fn damaged_counts_are_read_again_when_they_are_needed() {
     let world = World::new();
     ends(&world.run(&["--at", "2026-11-22T22:46:00Z"]), 0);
     let day = world.days().pop().unwrap();
@@ -420,7 +420,7 @@ fn counts_that_were_damaged_are_read_again_when_they_are_needed() {
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
     fs::write(&day, &damaged).unwrap();
-    // Nothing is missing in the page, so its sums are first read when they are judged.
+    // The page has all windows, so its sums are read only when the rules judge them.
     fs::remove_file(world.path("health.state")).unwrap();
     let healed = world.run(&["-v", "--at", "2026-11-22T22:46:00Z"]);
     ends(&healed, 0);
@@ -435,7 +435,7 @@ fn counts_that_were_damaged_are_read_again_when_they_are_needed() {
 }
 
 #[test]
-fn a_run_that_comes_days_late_judges_the_windows_in_between() {
+fn a_run_after_several_days_judges_all_windows_since_the_last_run() {
     let world = World::new();
     ends(&world.run(&["--at", "2026-11-18T23:01:00Z"]), 0);
     let late = world.run(&["-v", "--at", "2026-11-21T23:01:00Z", "--format", "json"]);
@@ -443,14 +443,14 @@ fn a_run_that_comes_days_late_judges_the_windows_in_between() {
     assert_eq!(asked(&late), 3 * 96, "{}", stderr(&late));
     let told: Value = serde_json::from_slice(&late.stdout).unwrap();
     let judged = told["clusters"][0]["judged"].as_u64().unwrap();
-    // Some 30 integrations in each.
+    // Each window has about 30 integrations.
     assert!(judged > 3 * 96 * 25, "{judged} windows of groups");
 }
 
 #[test]
 fn windows_that_may_still_change_are_read_again() {
     let world = World::new();
-    // At some times of the day, the made-up traffic has an incident.
+    // At some times of the day, the simulated traffic has an incident.
     let first = world.run(&["--settle", "1h"]);
     assert!(
         matches!(first.status.code(), Some(0 | 1)),
@@ -458,7 +458,7 @@ fn windows_that_may_still_change_are_read_again() {
         stderr(&first)
     );
     let again = world.run(&["-v", "--settle", "1h"]);
-    // Those of the last hour, and perhaps one that has closed since.
+    // The windows of the last hour, and perhaps one that has closed since.
     assert!((3..=5).contains(&asked(&again)), "{}", stderr(&again));
     let settled = world.run(&["-v", "--settle", "0s"]);
     assert!(asked(&settled) <= 5);
@@ -495,7 +495,7 @@ fn a_damaged_day_is_read_again_and_a_damaged_state_is_refused() {
 }
 
 #[test]
-fn a_state_of_another_service_is_refused_and_its_history_is_not_mixed() {
+fn a_state_of_another_service_is_refused_and_histories_are_not_mixed() {
     let world = World::new();
     ends(&world.run(&["--at", AFTER]), 0);
     let other = Service::start();
@@ -516,7 +516,7 @@ fn a_state_of_another_service_is_refused_and_its_history_is_not_mixed() {
 }
 
 #[test]
-fn a_report_does_not_replace_what_the_check_reads() {
+fn the_output_does_not_replace_a_file_that_the_check_reads() {
     let world = World::new();
     ends(&world.run(&["--at", AFTER]), 0);
     for name in ["health.toml", "health.state"] {
@@ -533,14 +533,14 @@ fn a_report_does_not_replace_what_the_check_reads() {
 }
 
 #[test]
-fn one_run_at_a_time() {
+fn only_one_run_at_a_time_uses_a_state_or_a_history() {
     let late =
         r#"{"kind": "delay", "milliseconds": 300, "every": 1, "endpoint": "event_delivery"}"#;
     let world = World::with_faults(&[late]);
     let mut first = world.command(&["-v", "--at", AFTER]);
     let mut first = first.stderr(Stdio::piped()).spawn().unwrap();
     let said = lines(first.stderr.take().unwrap());
-    // It has its locks when it reads, and keeps them while it is stopped.
+    // The first run takes its locks before it reads, and keeps them while it is stopped.
     let is_reading = |line: String| line.contains("event_delivery attempt");
     while !is_reading(said.recv_timeout(Duration::from_secs(120)).unwrap()) {}
     let signal = |name: &str| {
@@ -564,7 +564,7 @@ fn one_run_at_a_time() {
 }
 
 #[test]
-fn windows_that_are_missing_are_said_and_read_by_the_next_run() {
+fn missing_windows_are_reported_and_read_by_the_next_run() {
     let fault = r#"{"kind": "status", "status": 404, "endpoint": "event_delivery"}"#;
     let world = World::with_faults(&[fault]);
     let short = world.run(&["--at", AFTER]);
@@ -581,7 +581,7 @@ fn windows_that_are_missing_are_said_and_read_by_the_next_run() {
 }
 
 #[test]
-fn a_service_that_is_down_or_refuses_has_its_own_code() {
+fn an_outage_and_refused_credentials_have_their_own_exit_codes() {
     let world = World::new();
     let gone = world
         .command(&["--at", AFTER, "--patience", "0s"])
@@ -590,7 +590,7 @@ fn a_service_that_is_down_or_refuses_has_its_own_code() {
         .unwrap();
     ends(&gone, 4);
     ends(&world.run(&["--at", DURING]), 1);
-    // With a history, old windows are known, and nothing newer.
+    // The history contains the old windows, but no newer ones.
     let refused = world
         .command(&["--at", AFTER, "--patience", "0s"])
         .env("TALLYFOLD_CLIENT_SECRET", "wrong")
@@ -604,7 +604,7 @@ fn a_service_that_is_down_or_refuses_has_its_own_code() {
 }
 
 #[test]
-fn an_alertmanager_is_told_what_fires_again_and_what_is_over() {
+fn an_alertmanager_gets_an_alert_while_it_fires_and_when_it_resolves() {
     let world = World::new();
     let sink = Sink::start(Vec::new(), Reply::Answer(200, "", ""));
     let base = sink.url.trim_end_matches("/write").to_owned();
@@ -622,7 +622,7 @@ fn an_alertmanager_is_told_what_fires_again_and_what_is_over() {
     assert_eq!(alert["labels"]["severity"], "critical");
     assert_eq!(alert["labels"]["team"], "data");
     assert_eq!(alert["labels"]["integration"], "Push Notifications");
-    // It lives on for two hours from now, whatever the time that is checked: it would be over otherwise.
+    // The alert ends two hours after the current time, not after the time of the check. Otherwise, it would have ended already.
     let lives = |alert: &Value| {
         let end = Timestamp::parse(alert["endsAt"].as_str().unwrap()).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -651,7 +651,7 @@ fn an_alertmanager_is_told_what_fires_again_and_what_is_over() {
 }
 
 #[test]
-fn what_is_silenced_while_it_fires_is_neither_sent_again_nor_over() {
+fn a_silenced_alert_is_neither_sent_again_nor_resolved() {
     let world = World::new();
     let manager = Sink::start(Vec::new(), Reply::Answer(200, "", ""));
     let chat = Sink::start(Vec::new(), TAKEN);
@@ -663,7 +663,7 @@ fn what_is_silenced_while_it_fires_is_neither_sent_again_nor_over() {
     fs::write(world.path("health.toml"), silenced).unwrap();
     ends(&tell(LATER), 0);
     assert_eq!((manager.all().len(), chat.all().len()), (0, 0));
-    // The silence is over, and it still fires: the Alertmanager gets it again, the chat knows it.
+    // After the silence, the rule still fires. The Alertmanager gets the alert again; the chat has received it already.
     ends(&tell("2026-11-22T21:46:00Z"), 1);
     assert_eq!((manager.all().len(), chat.all().len()), (1, 0));
     ends(&tell(AFTER), 0);
@@ -671,7 +671,7 @@ fn what_is_silenced_while_it_fires_is_neither_sent_again_nor_over() {
 }
 
 #[test]
-fn what_a_receiver_did_not_take_is_told_by_the_next_run() {
+fn the_next_run_sends_what_a_receiver_did_not_accept() {
     let world = World::new();
     let nobody = ["--at", DURING, "--alertmanager", "http://127.0.0.1:1"];
     let failed = world.run(&nobody);
@@ -716,7 +716,7 @@ fn what_a_receiver_did_not_take_is_told_by_the_next_run() {
         ])
     };
     ends(&tell(LATER), 1);
-    // Once more after the 503, and then not again while it goes on.
+    // The message is sent again after the 503, but not while the incident lasts.
     let bodies = |sink: &Sink| -> Vec<Value> {
         let all = sink.all().into_iter();
         all.map(|(got, _)| serde_json::from_slice(&got.body).unwrap())
@@ -735,7 +735,7 @@ fn what_a_receiver_did_not_take_is_told_by_the_next_run() {
 }
 
 #[test]
-fn findings_of_an_incident_are_indented_and_are_one_message() {
+fn findings_of_an_incident_are_indented_and_sent_in_one_message() {
     let world = World::new();
     let second = RULES.replace("integrations fail", "integrations fail too");
     let second = second.split_once("\n\n").unwrap().1;
@@ -762,7 +762,7 @@ fn findings_of_an_incident_are_indented_and_are_one_message() {
 }
 
 #[test]
-fn a_message_that_is_refused_does_not_hold_up_the_others() {
+fn a_refused_message_does_not_delay_the_others() {
     let world = World::new();
     // Another integration is another incident.
     let second = "[[rule]]\nname = 'events'\nkind = 'threshold'\nmeasure = 'events'\nabove = 0\n\
@@ -777,13 +777,13 @@ fn a_message_that_is_refused_does_not_hold_up_the_others() {
         stderr(&failed)
     );
     assert_eq!(chat.all().len(), 2);
-    // The next run sends only the one that was refused.
+    // The next run sends only the refused message.
     ends(&world.run(&["--at", LATER, "--webhook", &chat.url]), 1);
     assert_eq!(chat.all().len(), 1);
 }
 
 #[test]
-fn receivers_of_the_configuration_have_their_headers() {
+fn receivers_in_the_configuration_get_their_headers() {
     let world = World::new();
     let chat = Sink::start(Vec::new(), TAKEN);
     let section = format!(
@@ -886,7 +886,7 @@ fn a_test_message_shows_which_receivers_accept_it_and_changes_no_state() {
     assert_eq!(webhook["incident"]["severity"], "info");
     assert_eq!(alerts[0]["labels"]["severity"], "info");
     assert_eq!(alerts[0]["labels"]["cluster"], Value::Null);
-    // The end of the test is the second message, and a cluster adds its name and its labels.
+    // With `--resolve`, a second message resolves the test. With `--cluster`, messages have the cluster's name and labels.
     let both = run(&[
         "--resolve",
         "--cluster=eu",
@@ -903,16 +903,16 @@ fn a_test_message_shows_which_receivers_accept_it_and_changes_no_state() {
     let of_alertmanager: Vec<_> = got.iter().filter(|body| body.is_array()).collect();
     let labels = |place: usize| &of_alertmanager[place][0]["labels"];
     assert_eq!((labels(0), &labels(0)["team"]), (labels(1), &"data".into()));
-    // A receiver that the configuration does not have.
+    // The configuration has no such receiver.
     ends(&run(&["--slack=other"]), 2);
     let files = ["state", "history"].map(|end| world.path("health").with_extension(end));
     assert!(files.iter().all(|path| !path.exists()));
 }
 
 #[test]
-fn a_check_at_a_later_time_says_what_it_could_not_judge() {
+fn a_check_at_a_future_time_reports_what_it_could_not_judge() {
     let world = World::new();
-    // Far behind the clock of the machine, there are no counts.
+    // There are no counts for the time after the current time.
     let later = world.run(&["--at", "2999-01-01T00:01:00Z"]);
     ends(&later, 6);
     assert!(
@@ -925,7 +925,7 @@ fn a_check_at_a_later_time_says_what_it_could_not_judge() {
 }
 
 #[test]
-fn an_incident_is_held_in_the_cluster_that_is_named() {
+fn an_incident_is_acknowledged_only_in_the_named_cluster() {
     let world = World::new();
     let clusters = [("eu", ""), ("us", "")];
     let run = |arguments: &[&str]| {
@@ -1010,8 +1010,9 @@ fn documents_fit_their_schemas() {
 }
 
 #[test]
-fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
-    // Each command judges the windows that have ended by then, so all of them run within one window of a quarter of an hour.
+fn the_first_alert_in_the_guide_fires_and_names_the_cause() {
+    // Each command judges the windows that have ended. All commands must judge the same windows, so they run within a quarter of
+    // an hour.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let rest = Duration::from_secs(900 - now.as_secs() % 900);
     if rest < Duration::from_secs(90) {
@@ -1059,7 +1060,7 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
     let message: Value = serde_json::from_slice(&sent[0].0.body).unwrap();
     let lines: Vec<&str> = message["text"].as_str().unwrap().split('\n').collect();
     assert_eq!(lines[0], text.trim_end());
-    // The command of the message shows these counts.
+    // The command in the message shows these counts.
     let counts = run(&service, &format!("{} --format csv", lines[1]));
     ends(&counts, 0);
     assert!(

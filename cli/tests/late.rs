@@ -1,4 +1,4 @@
-//! Commands that read a service whose events arrive late, and whose clock is not that of this machine.
+//! Commands that read a service whose events arrive late, or whose clock differs from this machine's.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -31,7 +31,7 @@ fn text(unix_ms: i64) -> String {
     Timestamp::from_unix_ms(unix_ms).unwrap().to_string()
 }
 
-/// A service that counts an event only once it has arrived.
+/// A service that counts an event only after it has arrived.
 struct Late {
     url: String,
     options: SandboxOptions,
@@ -40,7 +40,7 @@ struct Late {
 
 struct Shared {
     sandbox: Sandbox,
-    /// When events arrive, and when they happened.
+    /// The time at which each event arrives, and the time at which it happened.
     events: Vec<(i64, i64)>,
     /// By how much the clock of the service is behind.
     behind_ms: i64,
@@ -148,7 +148,7 @@ fn answer(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
     }
 }
 
-/// Events of three seconds, a hundred in each, of which every third arrives so many milliseconds late.
+/// A hundred events in each of three seconds. Every third event arrives `late_ms` milliseconds late.
 fn events(start_ms: i64, late_ms: i64) -> Vec<(i64, i64)> {
     let each = (0..300).map(|number| start_ms + number * 10);
     each.enumerate()
@@ -158,7 +158,7 @@ fn events(start_ms: i64, late_ms: i64) -> Vec<(i64, i64)> {
 
 const PACE: [&str; 4] = ["--window", "1s", "--reread", "300ms"];
 
-/// What a follow has counted in the end.
+/// The number of events that a follow has counted at its end.
 fn followed(service: &Late, from_ms: i64, more: &[&str]) -> i64 {
     let (from, until) = (text(from_ms), text(from_ms + 3 * SECOND_MS));
     let mut all = vec![
@@ -181,11 +181,11 @@ fn followed(service: &Late, from_ms: i64, more: &[&str]) -> i64 {
 }
 
 #[test]
-fn a_follow_counts_what_arrives_late() {
+fn a_follow_counts_late_events() {
     let from_ms = unix_ms() / SECOND_MS * SECOND_MS;
     let service = Late::start(events(from_ms, 3_000), 0);
     assert_eq!(followed(&service, from_ms, &["--settle", "5s"]), 300);
-    // The quicker way is for those who ask for it, and loses some, however slow the machine is.
+    // With `--settle-when-unchanged`, windows settle sooner, so late events are lost, even on a slow machine.
     let from_ms = unix_ms() / SECOND_MS * SECOND_MS;
     let service = Late::start(events(from_ms, 100_000), 0);
     let quick = ["--settle", "110s", "--settle-when-unchanged"];
@@ -193,7 +193,7 @@ fn a_follow_counts_what_arrives_late() {
 }
 
 #[test]
-fn a_scrape_counts_what_arrives_late() {
+fn a_scrape_counts_late_events() {
     let from_ms = unix_ms() / SECOND_MS * SECOND_MS;
     let service = Late::start(events(from_ms, 3_000), 0);
     let folder = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
     );
 }
 
-/// The state of a follow that was made with a clock that was an hour ahead.
+/// The state of a follow whose clock was an hour ahead.
 fn future_state(service: &Late) -> String {
     let machine = Machine::new(
         MachineOptions::default()
@@ -303,7 +303,7 @@ fn future_state(service: &Late) -> String {
 }
 
 #[test]
-fn a_state_of_the_future_is_refused_in_words() {
+fn a_state_from_the_future_is_refused() {
     let service = Late::start(Vec::new(), 0);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
@@ -321,9 +321,9 @@ fn a_state_of_the_future_is_refused_in_words() {
     );
 }
 
-/// The exporter goes on with its totals as they are, and says that it is unwell.
+/// The exporter keeps its totals, and reports that it is unhealthy.
 #[test]
-fn a_ledger_of_the_future_is_not_healthy() {
+fn an_exporter_with_a_state_from_the_future_is_unhealthy() {
     let service = Late::start(Vec::new(), 0);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -355,7 +355,7 @@ fn a_ledger_of_the_future_is_not_healthy() {
     process.wait().unwrap();
 }
 
-/// Totals of the service that are not the sums of its counts are reported by every command that shows counts.
+/// Every command that shows counts reports totals of the service that are not the sums of its counts.
 #[test]
 fn totals_that_contradict_the_counts_are_reported() {
     let service = Late::start(Vec::new(), 0);
@@ -435,9 +435,9 @@ fn totals_that_contradict_the_counts_are_reported() {
     process.wait().unwrap();
 }
 
-/// A day that the range cuts looks like a whole one in CSV, so a warning names it.
+/// In CSV, an hour that the range covers only in part looks like a whole hour, so a warning names it.
 #[test]
-fn windows_that_are_covered_in_part_are_named() {
+fn partly_covered_windows_are_named() {
     let hour_ms = 3_600_000;
     let hour = unix_ms() / hour_ms * hour_ms - 5 * hour_ms;
     let service = Late::start(vec![(hour, hour + 1_900_000), (hour, hour + 4_000_000)], 0);

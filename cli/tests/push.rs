@@ -1,4 +1,4 @@
-//! `tallyfold push` through the binary, to receivers that fail and over restarts.
+//! `tallyfold push` through the binary, also with destinations that fail.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -13,7 +13,7 @@ use support::pushed::{BUSY, expected, push, report, sums, taken};
 use support::{RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth};
 
 #[test]
-fn a_push_sends_the_truth() {
+fn a_push_sends_exact_counts() {
     let service = Service::start();
     let sink = Sink::start(vec![], TAKEN);
     let output = push(
@@ -53,7 +53,7 @@ fn a_push_sends_the_truth() {
 
 /// A push only sends settled windows, so its note suggests no option.
 #[test]
-fn windows_that_may_still_change_are_named() {
+fn windows_that_may_still_change_are_left_out_with_a_note() {
     let service = Service::start();
     let sink = Sink::start(vec![], TAKEN);
     let all = ["push", "--to", "influx", &sink.url, "--since", "3h"];
@@ -68,7 +68,7 @@ fn windows_that_may_still_change_are_named() {
 }
 
 #[test]
-fn failures_of_a_receiver_pass() {
+fn transient_failures_of_a_destination_are_retried() {
     let service = Service::start();
     let late = Reply::Late(Duration::from_secs(60));
     let first = vec![
@@ -89,7 +89,7 @@ fn failures_of_a_receiver_pass() {
     let requests = sink.all();
     assert_eq!(sums(&taken(&requests)), expected());
     assert_eq!(report(&output)["retries"], 4);
-    // After 413, half as much at once.
+    // After 413, messages are about half as large.
     assert!(requests[5].0.body.len() * 3 < requests[4].0.body.len() * 2);
     assert!(
         stderr(&output).contains("status 503"),
@@ -99,7 +99,7 @@ fn failures_of_a_receiver_pass() {
 }
 
 #[test]
-fn a_receiver_that_refuses_has_a_code() {
+fn each_refusal_of_a_destination_has_its_exit_code() {
     let service = Service::start();
     for (status, code) in [(401, 3), (403, 3), (404, 4), (400, 4), (302, 4)] {
         let sink = Sink::start(vec![], Reply::Answer(status, "", "no"));
@@ -156,7 +156,7 @@ fn a_destination_that_hangs_ends_the_push_in_time() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // How long it reads the service before depends on the machine.
+        // Measures from the first message, because reading the service may take long on a slow machine.
         sink.requests
             .recv_timeout(Duration::from_secs(120))
             .unwrap();
@@ -164,7 +164,7 @@ fn a_destination_that_hangs_ends_the_push_in_time() {
         let output = child.wait_with_output().unwrap();
         ends(&output, 4);
         let took = started.elapsed();
-        // Without the flag, it would be 30 seconds.
+        // Without the flag, it would take 30 seconds.
         assert!(took < Duration::from_secs(20), "{flag} {took:?}");
         assert!(!stderr(&output).contains("retrying"), "{}", stderr(&output));
         assert!(!stderr(&output).contains("/write"), "{}", stderr(&output));
@@ -229,13 +229,13 @@ fn secrets_come_from_variables_and_private_files() {
 }
 
 #[test]
-fn datagrams_are_sent() {
+fn datagrams_contain_exact_counts() {
     let service = Service::start();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket
         .set_read_timeout(Some(Duration::from_secs(120)))
         .unwrap();
-    // Nothing may be lost while this test does not come to read.
+    // The buffer must hold all datagrams until the thread reads them.
     socket2::SockRef::from(&socket)
         .set_recv_buffer_size(1 << 20)
         .unwrap();
@@ -281,7 +281,7 @@ fn a_datagram_that_the_system_refuses_was_not_sent() {
     let output = push(&service, "dogstatsd", url, &["--patience", "0s"]);
     ends(&output, 4);
     let said = String::from_utf8_lossy(&output.stderr);
-    // A machine without a network has no way to that address.
+    // A machine without a network has no route to that address.
     let known = [
         "the operating system does not permit it",
         "no way to the server",
@@ -293,7 +293,7 @@ fn a_datagram_that_the_system_refuses_was_not_sent() {
 }
 
 #[test]
-fn what_can_not_be_used_is_refused_before_anything_is_sent() {
+fn invalid_arguments_are_refused_before_anything_is_sent() {
     let service = Service::start();
     for (arguments, said) in [
         (&["push", "nowhere"][..], "[push.nowhere]"),
@@ -412,7 +412,7 @@ fn what_can_not_be_used_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_signal_lets_the_message_under_way_end_and_the_report_is_written() {
+fn after_a_signal_the_current_message_ends_and_the_report_is_written() {
     let service = Service::start();
     let sink = Sink::start(vec![], Reply::Late(Duration::from_millis(400)));
     let all = [
@@ -435,7 +435,7 @@ fn a_signal_lets_the_message_under_way_end_and_the_report_is_written() {
     terminate(&child);
     let output = child.wait_with_output().unwrap();
     first.unwrap();
-    // It had an end that was not reached.
+    // The push was not finished, so the exit code shows the signal.
     ends(&output, 143);
     let report = report(&output);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `tallyfold push --follow` through the binary, over restarts and to receivers that fail.
+//! `tallyfold push --follow` through the binary, with restarts and with destinations that fail.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -15,7 +15,7 @@ use support::{
 use tallyfold::Timestamp;
 
 #[test]
-fn kills_at_any_moment_lose_and_double_nothing() {
+fn kills_at_any_moment_neither_lose_nor_double_counts() {
     let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -39,7 +39,7 @@ fn kills_at_any_moment_lose_and_double_nothing() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // It is killed when so many messages have come, and a little later.
+        // Kills the process a little after this many messages.
         let mut left = 1 + draw.below(3);
         let status = loop {
             match sink.requests.recv_timeout(Duration::from_millis(20)) {
@@ -73,7 +73,7 @@ fn kills_at_any_moment_lose_and_double_nothing() {
 }
 
 #[test]
-fn a_clean_stop_sends_each_sample_once_where_that_matters() {
+fn with_graceful_stops_each_sample_is_sent_once() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -108,7 +108,7 @@ fn a_clean_stop_sends_each_sample_once_where_that_matters() {
                 left -= 1;
             }
         }
-        // The signal comes at any moment: while a message is under way, or while its number is stored.
+        // The signal arrives at any moment: while a message is sent, or while the progress is stored.
         std::thread::sleep(Duration::from_micros(draw.below(8_000)));
         if child.try_wait().unwrap().is_none() {
             terminate(&child);
@@ -125,7 +125,7 @@ fn a_clean_stop_sends_each_sample_once_where_that_matters() {
     assert_eq!(otlp_sums(&bodies), truth());
 }
 
-/// The sums of all points, each of which counts as often as it came.
+/// The sums of all points. A point that was sent twice counts twice.
 fn otlp_sums(bodies: &[Vec<u8>]) -> Sums {
     let mut sums = Sums::new();
     for body in bodies {
@@ -155,7 +155,7 @@ fn otlp_sums(bodies: &[Vec<u8>]) -> Sums {
 }
 
 #[test]
-fn a_receiver_that_is_down_keeps_the_revision_pending() {
+fn a_revision_stays_pending_while_the_destination_is_down() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -170,10 +170,10 @@ fn a_receiver_that_is_down_keeps_the_revision_pending() {
     ends(&push(&service, "influx", &down.url, &more), 4);
     let mut points = taken(&down.all());
     assert!(!points.is_empty());
-    // It can't be sent in another format.
+    // The pending revision can't be sent in another format.
     let output = push(&service, "otlp", &down.url, &more);
     ends(&output, 2);
-    // What is pending is for the other receiver, until someone says that it has moved.
+    // The pending revision is for the first destination, unless --moved is passed.
     let up = Sink::start(vec![], TAKEN);
     let output = push(&service, "influx", &up.url, &more);
     ends(&output, 2);
@@ -193,10 +193,10 @@ fn a_receiver_that_is_down_keeps_the_revision_pending() {
     ends(&push(&service, "influx", &up.url, &moved), 0);
     points.extend(taken(&up.all()));
     assert_eq!(sums(&points), expected());
-    // Everything was sent.
+    // Nothing is pending any more.
     ends(&push(&service, "influx", &up.url, &more), 0);
     assert!(up.all().is_empty());
-    // One flipped bit.
+    // A state with one flipped bit is refused.
     let mut bytes = fs::read(&state).unwrap();
     let place = bytes.len() / 2;
     bytes[place] ^= 4;
@@ -211,7 +211,7 @@ fn a_receiver_that_is_down_keeps_the_revision_pending() {
 }
 
 #[test]
-fn a_full_disk_sends_nothing_that_is_not_stored() {
+fn on_a_full_disk_nothing_is_sent() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -241,7 +241,7 @@ fn a_full_disk_sends_nothing_that_is_not_stored() {
 }
 
 #[test]
-fn an_address_is_checked_before_anything_is_asked() {
+fn an_address_is_checked_before_the_service_is_queried() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -255,7 +255,7 @@ fn an_address_is_checked_before_anything_is_asked() {
         for more in [&[][..], &follow] {
             let all = [&["push", "--to", format, url], &RANGE[..], more].concat();
             let mut command = service.tallyfold(&all);
-            // A service that is asked would be the failure.
+            // A query to this service would fail with another exit code.
             command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
             let output = command.output().unwrap();
             ends(&output, 2);
@@ -290,7 +290,7 @@ fn an_address_is_checked_before_anything_is_asked() {
     }
 }
 
-/// A push of OTLP with a state. The counts are added up where they arrive, so none may be sent twice.
+/// Pushes OTLP with a state. The destination adds up the counts, so none may be sent twice.
 fn follow_otlp(
     service: &Service,
     url: &str,
@@ -311,7 +311,7 @@ fn follow_otlp(
 }
 
 #[test]
-fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
+fn a_kill_while_a_message_is_sent_is_reported_at_the_next_start() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -355,19 +355,19 @@ fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
             .map(|(request, _)| request.body)
             .collect()
     };
-    // It is not sent again, and nothing else is missing.
+    // The message is not sent again, and nothing else is missing.
     assert_eq!(
         otlp_sums(&[vec![first.0.body], bodies(&up)].concat()),
         truth()
     );
-    // It is reported once.
+    // The message is reported only once.
     let output = follow_otlp(&service, &up.url, &state, &[]);
     ends(&output, 0);
     assert_eq!(report(&output)["unsure"], 0);
 }
 
 #[test]
-fn samples_in_doubt_are_reported_though_the_next_run_is_killed_too() {
+fn samples_in_doubt_are_reported_even_if_the_next_run_is_killed_too() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let up = Sink::start(vec![], Reply::Answer(200, "", "{}"));
@@ -455,7 +455,7 @@ fn samples_in_doubt_are_reported_after_a_drop() {
 }
 
 #[test]
-fn what_never_left_is_not_in_doubt() {
+fn a_message_that_was_never_sent_is_not_in_doubt() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -465,7 +465,7 @@ fn what_never_left_is_not_in_doubt() {
     let output = follow_otlp(&service, &tls, &state, &["--patience", "0s"]);
     ends(&output, 4);
     assert_eq!(report(&output)["unsure"], 0);
-    // Nobody takes this connection from the queue, so TLS is never begun.
+    // No process accepts this connection, so TLS never begins.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("https://{}/", silent.local_addr().unwrap());
     let more = ["--patience", "0s", "--message-timeout", "300ms", "--moved"];
@@ -488,7 +488,7 @@ fn what_never_left_is_not_in_doubt() {
 }
 
 #[test]
-fn a_web_page_drops_nothing() {
+fn a_web_page_as_the_response_loses_no_counts() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
@@ -514,7 +514,7 @@ fn a_web_page_drops_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn a_state_is_for_its_owner() {
+fn only_its_owner_can_read_a_state() {
     use std::os::unix::fs::PermissionsExt;
 
     let service = Service::start();
@@ -534,7 +534,7 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
     let path = state.to_str().unwrap();
-    // As Prometheus before 2.49 answers: once, not for fifteen minutes.
+    // Prometheus before 2.49 answers like this. The push does not retry for fifteen minutes, but fails at once.
     let old = Sink::start(vec![], Reply::Answer(500, "", "too old sample\n"));
     let more = ["--follow", "--state", path];
     let output = push(&service, "remote-write", &old.url, &more);
@@ -560,15 +560,15 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
     );
     assert_eq!(stderr(&drop()), "nothing is pending\n");
 
-    // What comes after it is sent.
+    // The later revisions are sent.
     let up = Sink::start(vec![], TAKEN);
     let moved = [&more[..], &["--moved"]].concat();
     ends(&push(&service, "remote-write", &up.url, &moved), 0);
     assert_eq!(up.all().len(), support::WINDOWS - 1);
 }
 
-/// What a receiver of cumulative sums has: for each series its newest point. A series has one start; its time and its value
-/// never go down.
+/// The newest point of each series that a destination of cumulative sums has received. Checks that series keep their start, and
+/// that their time and value never decrease.
 #[derive(Default)]
 struct Cumulative {
     start: Option<String>,
@@ -621,7 +621,7 @@ impl Cumulative {
     }
 }
 
-/// The arguments of a push of totals that sends several messages each time.
+/// The arguments of a push that sends totals in several messages.
 fn cumulative<'a>(format: &'a str, url: &'a str, state: &'a str) -> Vec<&'a str> {
     let usual = ["--max-bytes", "3000", "--format", "json"];
     let all = [
@@ -638,7 +638,7 @@ fn cumulative<'a>(format: &'a str, url: &'a str, state: &'a str) -> Vec<&'a str>
 }
 
 #[test]
-fn totals_grow_to_the_truth_through_kills_and_failures() {
+fn totals_become_exact_despite_kills_and_failures() {
     let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -699,7 +699,7 @@ fn totals_grow_to_the_truth_through_kills_and_failures() {
 }
 
 #[test]
-fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
+fn unchanged_totals_are_sent_again_even_after_an_outage() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -714,7 +714,7 @@ fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
         .for_each(|(request, _)| received.take(&request.body));
     assert_eq!(received.sums(), truth());
 
-    // A receiver that answers something else is an error, and what came after it is not lost.
+    // A destination that fails is an error, but no counts are lost.
     let broken = Sink::start(vec![], Reply::Answer(500, "", "boom"));
     let all = [&cumulative("otlp-json", &broken.url, state)[..], &RANGE[..]].concat();
     let output = service.tallyfold(&all).output().unwrap();
@@ -722,7 +722,7 @@ fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
     assert!(stderr(&output).contains("boom"), "{}", stderr(&output));
     assert_eq!(report(&output)["unsure"], 0);
 
-    // Another receiver has all of them at once, as totals are not bound to one. It may fail for a moment.
+    // Another destination gets all totals at once, because totals are not bound to a destination. Its first response is an error.
     let other = Sink::start(
         vec![Reply::Answer(500, "", "boom")],
         Reply::Answer(200, "", "{}"),
@@ -745,7 +745,7 @@ fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
         received.take(&request.body);
         times += usize::from(received.newest.values().map(|(time, _)| *time).max() > before);
         if times == 1 {
-            // One process at a time.
+            // Only one process at a time can use the state.
             let output = service.tallyfold(&all).output().unwrap();
             ends(&output, 2);
             assert!(stderr(&output).contains("another process uses this file"));
@@ -762,7 +762,7 @@ fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
 }
 
 #[test]
-fn totals_of_an_older_file_go_on_from_there() {
+fn totals_continue_from_an_older_state_that_was_restored() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -789,7 +789,7 @@ fn totals_of_an_older_file_go_on_from_there() {
     sink.all();
     fs::copy(&older, &state).unwrap();
     ends(&service.tallyfold(&all).output().unwrap(), 0);
-    // A receiver sees totals that are smaller than before, with the start that they had, and in the end the truth.
+    // The destination gets totals that are smaller than before and have the same start, and in the end the exact totals.
     let mut after = Cumulative::default();
     sink.all()
         .iter()
@@ -808,7 +808,7 @@ fn totals_of_an_older_file_go_on_from_there() {
 }
 
 #[test]
-fn totals_need_a_format_and_a_file_of_their_own() {
+fn totals_need_a_suitable_format_and_their_own_state() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let outbox = folder.path().join("outbox.json");
@@ -839,7 +839,7 @@ fn totals_need_a_format_and_a_file_of_their_own() {
     ] {
         refused(&[&right[..], &more[..]].concat(), 2, words);
     }
-    // A file of the other kind.
+    // The state of a push of changes can't be used for totals, and the state of totals can't be used for changes.
     ends(
         &follow_otlp(&service, &sink.url, std::path::Path::new(outbox), &[]),
         0,
@@ -857,7 +857,7 @@ const OLD_DATE: &str = r#"{"kind": "date", "milliseconds": 7200000, "every": 1}"
 
 /// The wall clock is two hours ahead of the service's. Once it is set right, totals must not be from the future.
 #[test]
-fn totals_are_stamped_by_the_services_clock() {
+fn totals_have_the_time_of_the_services_clock() {
     let unix_ms = || {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         i64::try_from(since.as_millis()).unwrap()

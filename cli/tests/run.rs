@@ -73,7 +73,7 @@ impl Logged {
         Self::start(SandboxOptions::default().seed(7))
     }
 
-    /// Writes a configuration with these destinations, and gives the command.
+    /// Writes a configuration with these destinations, and returns the command.
     fn run(&self, folder: &Path, pushes: &[(&str, &str)], more: &[&str]) -> Command {
         self.configure(folder, pushes, "");
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
@@ -105,7 +105,7 @@ impl Logged {
         fs::write(folder.join("t.toml"), text).unwrap();
     }
 
-    /// How often each request for counts came.
+    /// The number of times that each request for counts has arrived.
     fn readings(&self) -> BTreeMap<Vec<u8>, usize> {
         let mut readings = BTreeMap::new();
         for (target, body) in &*self.log.lock().unwrap() {
@@ -193,7 +193,7 @@ impl Running {
         }
     }
 
-    /// Waits for a line on stderr that contains this, and gives what follows it.
+    /// Waits for a line on stderr that contains `what`, and returns the rest of that line.
     fn said(&self, what: &str) -> String {
         after(&self.said, what)
     }
@@ -208,12 +208,12 @@ impl Running {
         fetch("GET", &format!("{}{path}", self.url), "").unwrap()
     }
 
-    /// Scrapes until the text is as it should be.
+    /// Scrapes until `is_it` accepts the text.
     fn until(&self, is_it: impl Fn(&str) -> bool) -> String {
         self.until_after(WAIT, is_it)
     }
 
-    /// Scrapes until the text is as it should be, for at most so long.
+    /// Scrapes until `is_it` accepts the text, for at most `wait`.
     fn until_after(&self, wait: Duration, is_it: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + wait;
         loop {
@@ -273,7 +273,7 @@ fn of_push(text: &str, metric: &str, push: &str) -> f64 {
         .unwrap()
 }
 
-/// Adds what a destination gets until the sums are as they should be.
+/// Adds the points that a destination receives, until their sums are the expected ones.
 fn receive(sink: &Sink, points: &mut Points, expected: &Sums) {
     let until = Instant::now() + WAIT;
     while sums(points) != *expected {
@@ -286,7 +286,7 @@ fn receive(sink: &Sink, points: &mut Points, expected: &Sums) {
     }
 }
 
-/// An address at which nothing listens: no other test gets this port, as those that want any free port have higher ones.
+/// An address at which nothing listens. The system never assigns this low port to a test that requests any free port.
 const CLOSED: &str = "http://127.0.0.1:1/write";
 
 fn is_complete(text: &str) -> bool {
@@ -294,7 +294,7 @@ fn is_complete(text: &str) -> bool {
 }
 
 #[test]
-fn each_window_is_requested_once_and_a_destination_that_is_down_holds_up_no_other() {
+fn each_window_is_requested_once_and_a_destination_that_is_down_delays_no_other() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
@@ -326,14 +326,14 @@ fn each_window_is_requested_once_and_a_destination_that_is_down_holds_up_no_othe
 
 #[test]
 fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_everything() {
-    // The late event has to come before the window settles. A slow machine needs more than six seconds until then.
+    // The late event has to arrive before the window settles. On a slow machine, six seconds are not enough.
     let found = [6, 30, 100]
         .into_iter()
         .find(|seconds| late_events(*seconds));
     assert!(found.is_some(), "the window has settled too early");
 }
 
-/// Reads a window that settles after so many seconds; false if an event could not be recorded before.
+/// Reads a window that settles after this many seconds. Returns false if the late event could not be recorded in time.
 fn late_events(seconds: i64) -> bool {
     let service = Logged::start(SandboxOptions::default());
     let folder = tempfile::tempdir().unwrap();
@@ -374,7 +374,7 @@ fn late_events(seconds: i64) -> bool {
     receive(&busy, &mut Points::new(), &counts(2));
     let scraped = running.until(|text| totals(text) == counts(2));
     assert!(of_push(&scraped, "samples_total", "well") >= 2.0);
-    // Three parts read the window about once a second, and share what they read.
+    // Three parts read the window about once a second, and share the responses.
     let after = service.readings().values().sum::<usize>();
     let most = usize::try_from(seconds).unwrap() + 4;
     assert!(
@@ -396,14 +396,14 @@ by = ["integration"]
 above = "10%"
 "#;
 
-/// What a page with this path gets.
+/// Requests a path of the dashboard.
 fn page(address: &str, path: &str) -> Fetched {
     let url = format!("{address}{}", path.trim_start_matches('/'));
     fetch("GET", &url, "x-user: somebody\r\n").unwrap()
 }
 
 #[test]
-fn rules_and_the_dashboard_use_the_same_readings() {
+fn rules_and_the_dashboard_share_responses() {
     let service = Logged::start(SandboxOptions::default());
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("health.toml"), RULES).unwrap();
@@ -491,7 +491,7 @@ fn rules_and_the_dashboard_use_the_same_readings() {
     assert_eq!(fetch("GET", &address, "").unwrap().status, 401);
     // The next process knows from the state what this one has reported.
     drop(running);
-    // Both the log and the message show what `check ack` needs, which works without the configuration.
+    // Both the log and the message contain the id for `check ack`. That command works without the configuration.
     let id = incident.rsplit_once(" [incident ").unwrap().1;
     let id = id.strip_suffix(']').unwrap();
     assert!(told.contains(&format!("[incident {id}]")), "{told}");
@@ -515,7 +515,7 @@ fn rules_and_the_dashboard_use_the_same_readings() {
 }
 
 #[test]
-fn a_wrong_secret_is_not_tried_for_each_window() {
+fn a_refused_secret_is_not_tried_again_for_each_window() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let sink = Sink::start(vec![], TAKEN);
@@ -527,9 +527,9 @@ fn a_wrong_secret_is_not_tried_for_each_window() {
     running.said("will be read again later");
     running
         .until(|text| text.contains("tallyfold_run_push_healthy{cluster=\"eu\",push=\"one\"} 0\n"));
-    // A second later, no other of the 2,880 windows has been tried.
+    // A second later, none of the other 2,879 windows has caused a token request.
     thread::sleep(Duration::from_secs(1));
-    // A refusal is kept for ten seconds.
+    // The client remembers a refusal for ten seconds.
     let most = 4 + begun.elapsed().as_secs() as usize / 10;
     assert!(
         service.others() <= most,
@@ -567,7 +567,7 @@ fn samples_that_are_lost_are_counted_and_make_the_push_unhealthy() {
 }
 
 #[test]
-fn a_check_that_fails_is_reported_once_and_holds_up_nothing() {
+fn a_check_that_fails_is_reported_once_and_delays_nothing() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("health.toml"), RULES).unwrap();
@@ -594,7 +594,7 @@ fn a_cluster_that_is_down_delays_no_alert_of_another() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("health.toml"), RULES).unwrap();
     let now_ms = unix_ms() / 900_000 * 900_000;
-    // The next window is like the last one, as it may end before the check.
+    // The next window has the same events, because it may end before the check.
     for _ in 0..100 {
         service.filter(now_ms - 1_000);
         service.filter(now_ms + 899_000);
@@ -608,7 +608,7 @@ fn a_cluster_that_is_down_delays_no_alert_of_another() {
         "notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n",
         chat.url
     );
-    // The cluster that is down comes first, and nobody has read any of its history.
+    // The cluster that is down comes first, and has no stored history.
     let down = text.replace("[cluster.eu]", "[cluster.down]");
     let down = down.split("[run]").next().unwrap();
     let down = down.replace(&service.url, "http://127.0.0.1:1");
@@ -628,13 +628,13 @@ fn a_cluster_that_is_down_delays_no_alert_of_another() {
 }
 
 #[test]
-fn a_state_that_cannot_be_stored_sends_each_alert_once() {
+fn each_alert_is_sent_once_even_if_the_state_cannot_be_stored() {
     let service = Logged::start(SandboxOptions::default());
     let folder = tempfile::tempdir().unwrap();
     let rules = RULES.replace("above = ", "window = \"1m\"\nabove = ");
     fs::write(folder.path().join("health.toml"), rules).unwrap();
     let now_ms = unix_ms();
-    // The incident lasts for as long as this test may take.
+    // The incident lasts longer than this test.
     for minute in -9..4 {
         for _ in 0..100 {
             service.filter(now_ms - minute * 60_000);
@@ -651,7 +651,7 @@ fn a_state_that_cannot_be_stored_sends_each_alert_once() {
         chat.url
     );
     service.configure(folder.path(), &pushes, &section);
-    // The folder is where the temporary file of the state would be.
+    // The folder has the name of the state's temporary file.
     let blocked = folder.path().join("state/check/eu.json.new");
     fs::create_dir_all(&blocked).unwrap();
     let running = Running::start(&mut command);
@@ -660,7 +660,7 @@ fn a_state_that_cannot_be_stored_sends_each_alert_once() {
     let sent = chat.requests.recv_timeout(WAIT).unwrap().0;
     assert!(String::from_utf8_lossy(&sent.body).contains("events filtered"));
     running.until(|text| text.contains("tallyfold_run_check_healthy 0\n"));
-    // With room again, the next check begins within a minute, and knows what was sent.
+    // Once the state can be stored, the next check begins within a minute. It knows what was sent.
     fs::remove_dir(&blocked).unwrap();
     running.until_after(2 * WAIT, |text| {
         text.contains("tallyfold_run_check_healthy 1\n")
@@ -716,9 +716,9 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     });
     assert_eq!(totals(&text), truth());
     assert!(of_push(&text, "samples_total", "two") > 0.0);
-    // What the first destination has had is not sent again.
+    // Counts that the first destination has received are not sent again.
     assert_eq!(of_push(&text, "samples_total", "one"), 0.0);
-    // A state that can't be used is found only when the former parts have ended: they are begun again.
+    // A state that can't be used is noticed only after the former parts have ended, so they are started again.
     fs::write(folder.path().join("state/push-three"), "not a folder").unwrap();
     let pushes = [("one", &*one.url), ("two", &two.url), ("three", &two.url)];
     service.configure(folder.path(), &pushes, "");
@@ -729,7 +729,7 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
         "{line}"
     );
     assert_eq!(totals(&running.until(is_complete)), truth());
-    // If the former parts can't start, either, the process stays, and tries again.
+    // If the former parts can't start, either, the process keeps running, and tries again later.
     let serve = folder.path().join("state/serve");
     fs::remove_dir_all(&serve).unwrap();
     fs::write(&serve, "").unwrap();
@@ -746,9 +746,9 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     terminate(&running.process);
 }
 
-/// The command that prints the secret waits for a file. Meanwhile, the process answers, and obeys signals.
+/// The command that prints the secret waits for a file. Meanwhile, the process answers requests and reacts to signals.
 #[test]
-fn a_slow_secret_holds_up_nothing() {
+fn a_slow_secret_delays_neither_responses_nor_signals() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let sink = Sink::start(vec![], TAKEN);
@@ -796,7 +796,7 @@ fn a_slow_secret_holds_up_nothing() {
 }
 
 #[test]
-fn a_destination_that_has_moved_is_named() {
+fn a_destination_that_has_moved_needs_the_flag_moved() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
@@ -829,7 +829,7 @@ fn a_destination_that_has_moved_is_named() {
 }
 
 #[test]
-fn kills_at_any_moment_lose_and_double_nothing_in_any_part() {
+fn kills_at_any_moment_neither_lose_nor_double_counts_in_any_part() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let sinks = [Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN)];
@@ -837,7 +837,7 @@ fn kills_at_any_moment_lose_and_double_nothing_in_any_part() {
     let (mut points, mut draw) = ([Points::new(), Points::new()], Draw(9));
     for _ in 0..12 {
         let running = Running::start(&mut service.run(folder.path(), &pushes, &RANGE));
-        // It is killed after some messages, and a little later.
+        // Kills the process a little after some messages.
         for _ in 0..1 + draw.below(4) {
             if let Ok((request, Reply::Answer(204, ..))) =
                 sinks[0].requests.recv_timeout(Duration::from_millis(300))
@@ -857,7 +857,7 @@ fn kills_at_any_moment_lose_and_double_nothing_in_any_part() {
 }
 
 #[test]
-fn a_bad_configuration_is_refused_with_its_place() {
+fn an_invalid_configuration_is_refused_with_the_place_of_the_error() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let refused = |change: fn(String) -> String| {
