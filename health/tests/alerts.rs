@@ -1,10 +1,10 @@
-//! Alerts for receivers of each kind: when they are sent, when again, and when they are over.
+//! Alerts for each kind of receiver: when they are sent, when they are sent again, and when they end.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test stops at the first surprise"
+    reason = "a test may panic"
 )]
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ fn finding(id: &str, status: Status) -> Finding {
     }
 }
 
-/// The incident of findings, with the first of them as its headline.
+/// Makes the incident of some findings. The first finding is the headline.
 fn incident(findings: &[&Finding]) -> Incident {
     let first = findings[0];
     let part = |finding: &&Finding| IncidentPart {
@@ -130,10 +130,10 @@ fn webhook() -> Receiver {
     receiver(ReceiverKind::Webhook, |_| {})
 }
 
-/// What a receiver answers: a status and a body; `None` if nobody is there.
+/// A receiver's answer: a status and a body; `None` for a failed connection.
 type Answer = Option<(u16, &'static str)>;
 
-/// A run.
+/// The messages of a run, and its results.
 struct Run {
     sent: Vec<(String, Value)>,
     notified: Notified,
@@ -148,7 +148,7 @@ impl Run {
     }
 }
 
-/// A run in which each finding is an incident.
+/// Notifies a receiver of findings. Each finding is an incident.
 fn run(
     findings: &[Finding],
     receiver: Receiver,
@@ -164,6 +164,7 @@ fn run(
     run_with(found, receiver, before, answers)
 }
 
+/// Notifies a receiver of incidents and findings. The receiver gives these answers, and then accepts all messages.
 fn run_with(
     found: Found<'_>,
     receiver: Receiver,
@@ -173,7 +174,7 @@ fn run_with(
     let options = NotifyOptions::default()
         .cluster("eu")
         .labels(AlertLabels(vec![("region".to_owned(), "west".to_owned())]));
-    // The state crosses a restart each time.
+    // Each run reads a stored state.
     let before = Notified::from_json(before.to_json().as_bytes()).unwrap();
     let mut notifications =
         Notifications::new(found, [receiver], before, &options, at(NOW)).unwrap();
@@ -212,13 +213,14 @@ fn run_with(
     }
 }
 
-/// What people are told of a finding: where, which rule, what is wrong, and what to do.
+/// The command that shows the counts of the finding `a`.
 const COMMAND: &str = "tallyfold delivery --from 2026-01-01T00:00:00Z --to 2026-01-01T00:15:00Z --by integration --where 'integration=a b' --cluster eu";
 
+/// The message about the finding `a`: the cluster, the rule, the sentence, the incident, the note and the runbook.
 const TEXT: &str = "eu: rule a: a is <wrong> & bad [incident a] — page the data team — https://wiki.example/failing";
 
 #[test]
-fn the_command_groups_by_what_the_finding_names() {
+fn the_command_groups_by_the_dimensions_that_the_finding_names() {
     let mut finding = firing("a");
     finding.query.dimensions = Dimension::ALL.to_vec();
     let by = |finding: &Finding| {
@@ -244,22 +246,22 @@ fn the_command_groups_by_what_the_finding_names() {
 }
 
 #[test]
-fn a_change_is_sent_once_and_its_end_once() {
+fn an_alert_is_sent_once_and_its_end_once() {
     let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
     assert_eq!(begun.sent.len(), 1);
     let text = format!("critical: {TEXT}\n{COMMAND}");
     assert_eq!(begun.sent[0].1, json!({ "text": text }));
-    let goes_on = run(&[firing("a")], webhook(), &begun.notified, []);
-    assert!(goes_on.sent.is_empty());
+    let continued = run(&[firing("a")], webhook(), &begun.notified, []);
+    assert!(continued.sent.is_empty());
     let over = [finding("a", Status::Resolved)];
-    let over = run(&over, webhook(), &goes_on.notified, []);
+    let over = run(&over, webhook(), &continued.notified, []);
     assert_eq!(over.sent.len(), 1);
     assert_eq!(over.notified, Notified::default());
     assert!(run(&[], webhook(), &over.notified, []).sent.is_empty());
 }
 
 #[test]
-fn a_failure_is_tried_again_for_seconds_and_then_by_the_next_run() {
+fn a_failed_message_is_retried_for_seconds_and_then_by_the_next_run() {
     let again = run(
         &[firing("a")],
         webhook(),
@@ -281,7 +283,7 @@ fn a_failure_is_tried_again_for_seconds_and_then_by_the_next_run() {
         down.outcomes[0].receipt.code.as_deref(),
         Some("network_failed")
     );
-    // No part of the path, which is a secret.
+    // The error contains no part of the path, which is a secret.
     assert!(down.error().contains("https://hooks.example"));
     assert!(!down.error().contains("T0"), "{}", down.error());
     assert_eq!(
@@ -293,7 +295,7 @@ fn a_failure_is_tried_again_for_seconds_and_then_by_the_next_run() {
 }
 
 #[test]
-fn a_refusal_of_one_message_does_not_hold_up_the_others() {
+fn a_refused_message_does_not_prevent_the_others() {
     let both = [firing("a"), firing("b")];
     let refused = run(
         &both,
@@ -307,13 +309,13 @@ fn a_refusal_of_one_message_does_not_hold_up_the_others() {
     assert!(refused.error().contains("too long"), "{}", refused.error());
     let next = run(&both, webhook(), &refused.notified, []);
     assert_eq!(next.sent.len(), 1);
-    // A refusal of the credentials holds for all.
+    // If the receiver refuses the credentials, no other message is sent.
     let refused = run(&both, webhook(), &Notified::default(), [Some((403, ""))]);
     assert_eq!(refused.sent.len(), 1);
 }
 
 #[test]
-fn secrets_that_come_back_are_masked() {
+fn secrets_in_answers_are_masked() {
     let header = ["authorization", "Bearer very-secret-token"];
     let receiver = |kind| {
         receiver(kind, |options| {
@@ -324,14 +326,14 @@ fn secrets_that_come_back_are_masked() {
             }
         })
     };
-    let said = "no very-secret-token at https://hooks.example/T0/secret-path for very-secret-key";
+    let body = "no very-secret-token at https://hooks.example/T0/secret-path for very-secret-key";
     let alerts = [firing("a")];
     let none = Notified::default();
     let refused = run(
         &alerts,
         receiver(ReceiverKind::PagerDuty),
         &none,
-        [Some((400, said))],
+        [Some((400, body))],
     );
     assert!(
         !refused.error().contains("very-secret"),
@@ -342,15 +344,15 @@ fn secrets_that_come_back_are_masked() {
         &alerts,
         receiver(ReceiverKind::Slack),
         &none,
-        [Some((400, said))],
+        [Some((400, body))],
     );
     assert!(!refused.error().contains("secret-token"));
     assert!(!refused.error().contains("secret-path"));
 }
 
 #[test]
-fn each_kind_has_its_own_answer_for_success() {
-    for (kind, taken, other) in [
+fn each_kind_has_its_own_answers_for_success() {
+    for (kind, accepted, other) in [
         (ReceiverKind::Alertmanager, (200, ""), (302, "")),
         (ReceiverKind::Webhook, (204, ""), (302, "")),
         (ReceiverKind::Slack, (200, "ok"), (200, "no_team")),
@@ -363,7 +365,7 @@ fn each_kind_has_its_own_answer_for_success() {
             (200, "Summary or Text is required."),
         ),
     ] {
-        for (answer, expected) in [(taken, true), (other, false)] {
+        for (answer, expected) in [(accepted, true), (other, false)] {
             let receiver = receiver(kind, |options| {
                 if kind == ReceiverKind::PagerDuty {
                     options.routing_key = Some("key".to_owned().into());
@@ -384,7 +386,7 @@ fn each_kind_has_its_own_answer_for_success() {
 }
 
 #[test]
-fn slack_and_pagerduty_get_what_they_document() {
+fn slack_and_pagerduty_get_messages_in_their_documented_form() {
     let slack = run(
         &[firing("a")],
         receiver(ReceiverKind::Slack, |_| {}),
@@ -416,8 +418,13 @@ fn slack_and_pagerduty_get_what_they_document() {
             options.routing_key = Some("key".to_owned().into());
         })
     };
-    let taken = || [Some((202, ""))];
-    let begun = run(&[firing("a")], pagerduty(), &Notified::default(), taken());
+    let accepted = || [Some((202, ""))];
+    let begun = run(
+        &[firing("a")],
+        pagerduty(),
+        &Notified::default(),
+        accepted(),
+    );
     let (url, event) = &begun.sent[0];
     assert_eq!(url, "https://events.pagerduty.com/v2/enqueue");
     assert_eq!(event["event_action"], "trigger");
@@ -433,13 +440,14 @@ fn slack_and_pagerduty_get_what_they_document() {
     assert_eq!(labels["team"], "data");
     assert_eq!(labels["region"], "west");
     assert_eq!(labels["cluster"], "eu");
-    let over = run(&[], pagerduty(), &begun.notified, taken());
+    let over = run(&[], pagerduty(), &begun.notified, accepted());
     assert_eq!(over.sent[0].1["event_action"], "resolve");
     assert_eq!(over.sent[0].1["dedup_key"], event["dedup_key"]);
     assert!(over.sent[0].1.get("payload").is_none());
 }
 
-/// An incident that begins as a warning about `a`, and whose headline is then `b`, first as a warning and then critical.
+/// Returns three stages of an incident: first a warning about `a`, then a warning with the headline `b`, which then becomes
+/// critical.
 fn growing() -> [(Vec<Finding>, Incident); 3] {
     let finding = |id: &str, severity| Finding {
         incident: Some("i1".to_owned()),
@@ -463,7 +471,7 @@ fn growing() -> [(Vec<Finding>, Incident); 3] {
     ]
 }
 
-/// The messages of one run after the other, and at last of one in which it is over.
+/// Returns the messages of four runs: one run for each stage of [`growing`], and one run after the incident is over.
 fn messages(kind: ReceiverKind) -> Vec<Vec<Value>> {
     let receiver = || {
         receiver(kind, |options| {
@@ -504,7 +512,7 @@ fn messages(kind: ReceiverKind) -> Vec<Vec<Value>> {
 }
 
 #[test]
-fn an_incident_is_one_message_when_it_begins_one_when_it_is_worse_and_one_when_it_is_over() {
+fn an_incident_causes_a_message_when_it_begins_becomes_more_severe_and_ends() {
     let slack = messages(ReceiverKind::Slack);
     let heads: Vec<Vec<&str>> = slack
         .iter()
@@ -525,12 +533,12 @@ fn an_incident_is_one_message_when_it_begins_one_when_it_is_worse_and_one_when_i
         ]
     );
     let webhook = messages(ReceiverKind::Webhook);
-    let said: Vec<Vec<&Value>> = webhook
+    let contents: Vec<Vec<&Value>> = webhook
         .iter()
         .map(|run| run.iter().map(|one| &one["is"]).collect())
         .collect();
     assert_eq!(
-        said,
+        contents,
         [
             vec!["firing warning rule a"],
             vec![],
@@ -551,25 +559,25 @@ fn an_incident_is_one_message_when_it_begins_one_when_it_is_worse_and_one_when_i
 }
 
 #[test]
-fn an_alertmanager_knows_an_incident_by_its_labels_until_it_is_more_severe() {
+fn the_labels_of_an_incident_change_only_when_it_becomes_more_severe() {
     let sent = messages(ReceiverKind::Alertmanager);
     let alerts: Vec<&Vec<Value>> = sent.iter().map(|run| run[0].as_array().unwrap()).collect();
     let counts: Vec<usize> = alerts.iter().map(|run| run.len()).collect();
     assert_eq!(counts, [1, 1, 2, 1]);
-    // The headline has changed, and so has the text; the labels have not.
+    // The headline and the text have changed, but the labels have not.
     assert_eq!(alerts[0][0]["labels"], alerts[1][0]["labels"]);
     assert_eq!(alerts[1][0]["labels"]["incident"], "i1");
     assert_eq!(alerts[1][0]["labels"]["alertname"], "rule a");
     assert_eq!(alerts[1][0]["annotations"]["summary"], "b is <wrong> & bad");
     assert_eq!(alerts[2][0]["labels"]["severity"], "critical");
-    // The milder alert ends, and so does the other one at last.
+    // The milder alert ends in the third run, and the critical alert in the fourth.
     assert_eq!(alerts[2][1]["labels"], alerts[0][0]["labels"]);
     assert_eq!(alerts[2][1]["endsAt"], NOW);
     assert_eq!(alerts[3][0]["labels"], alerts[2][0]["labels"]);
 }
 
 #[test]
-fn a_message_about_what_is_worse_is_sent_again_if_it_was_refused() {
+fn a_refused_message_about_a_higher_severity_is_sent_again() {
     let [(mild, one), _, (worse, two)] = growing();
     let found = |findings, incident| Found {
         incidents: std::slice::from_ref(incident),
@@ -584,7 +592,7 @@ fn a_message_about_what_is_worse_is_sent_again_if_it_was_refused() {
     assert_eq!(again.sent.len(), 1);
     let known = run_with(found(&worse, &two), webhook(), &again.notified, []);
     assert!(known.sent.is_empty());
-    // What is milder again is no message, and neither is what is as severe as before.
+    // A lower severity causes no message, and a return to the earlier severity doesn't either.
     let milder = run_with(found(&mild, &one), webhook(), &known.notified, []);
     assert!(milder.sent.is_empty());
     let back = run_with(found(&worse, &two), webhook(), &milder.notified, []);
@@ -592,7 +600,7 @@ fn a_message_about_what_is_worse_is_sent_again_if_it_was_refused() {
 }
 
 #[test]
-fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
+fn an_alertmanager_gets_firing_alerts_in_each_run_and_the_ends_of_alerts() {
     let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
     let mut five = ["a", "b", "c", "e", "f"].map(firing);
     five[0].severity = Severity::Warning;
@@ -608,9 +616,9 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     let now = [
         firing("a"),
         finding("b", Status::Resolved),
-        // No receiver was notified of it.
+        // No receiver was notified of this incident.
         finding("d", Status::Resolved),
-        // By a clock that is ahead.
+        // The end is in the future, because a clock was ahead.
         ahead,
         silenced,
     ];
@@ -635,10 +643,10 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
         [
             ["rule a", "critical", "2026-01-01T03:00:00Z"],
             ["rule b", "critical", "2026-01-01T01:00:00Z"],
-            // Its rule is gone: it ends now.
+            // The alert has no finding, for example because its rule was removed, so it ends now.
             ["rule c", "critical", "2026-01-01T02:00:00Z"],
             ["rule e", "critical", "2026-01-01T02:00:00Z"],
-            // More severe, it is another alert, and this one is over.
+            // The more severe alert has other labels, so this alert ends.
             ["rule a", "warning", "2026-01-01T02:00:00Z"],
         ]
     );
@@ -648,10 +656,10 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
         "tallyfold delivery --from 2026-01-01T00:00:00Z --to 2026-01-01T00:15:00Z --by integration \
          --where 'integration=a b' --cluster eu"
     );
-    // What is silenced continues: it is neither sent again nor over, and ends by itself.
+    // The state still contains the silenced alert, so a run without findings ends two alerts.
     let nothing = run(&[], alertmanager(), &after.notified, []);
     assert_eq!(nothing.sent[0].1.as_array().unwrap().len(), 2);
-    // If findings were left out, nobody knows whether an alert that isn't among them is over.
+    // If the check left out findings, an alert that isn't among them may still fire, so no end is sent.
     let none = Found {
         incidents: &[],
         findings: &[],
@@ -659,7 +667,7 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     };
     let cut = run_with(none, alertmanager(), &after.notified, []);
     assert!(cut.sent.is_empty());
-    // Whether a message arrived isn't known: the ends of the old and of the new alerts are sent later.
+    // A message may have arrived although the connection failed. So a later run ends both the old and the new alerts.
     let lost = run(
         &[firing("n")],
         alertmanager(),
@@ -671,7 +679,7 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
 }
 
 #[test]
-fn options_that_a_kind_needs_or_does_not_have_are_named() {
+fn errors_name_missing_and_invalid_options() {
     let refused = |kind, change: fn(&mut ReceiverOptions)| {
         let mut options = ReceiverOptions::with_defaults("x".to_owned());
         options.url = Some("https://hooks.example".to_owned());
@@ -720,10 +728,10 @@ fn opsgenie_creates_an_alert_and_closes_it_by_its_alias() {
             options.headers = genie_key();
         })
     };
-    let taken = || [Some((202, r#"{"result": "Request will be processed"}"#))];
+    let accepted = || [Some((202, r#"{"result": "Request will be processed"}"#))];
     let mut long = firing("a");
     long.sentence = "x".repeat(200);
-    let begun = run(&[long], team(), &Notified::default(), taken());
+    let begun = run(&[long], team(), &Notified::default(), accepted());
     let (url, created) = &begun.sent[0];
     assert_eq!(url, "https://api.opsgenie.com/v2/alerts");
     let message = created["message"].as_str().unwrap();
@@ -746,7 +754,7 @@ fn opsgenie_creates_an_alert_and_closes_it_by_its_alias() {
     );
     let alias = created["alias"].as_str().unwrap();
     assert!(alias.starts_with("tallyfold-eu-"), "{alias}");
-    let over = run(&[], team(), &begun.notified, taken());
+    let over = run(&[], team(), &begun.notified, accepted());
     let (url, closed) = &over.sent[0];
     assert_eq!(
         *url,
@@ -759,8 +767,8 @@ fn opsgenie_creates_an_alert_and_closes_it_by_its_alias() {
 #[test]
 fn teams_gets_an_adaptive_card() {
     let channel = || receiver(ReceiverKind::Teams, |_| {});
-    let taken = || [Some((202, ""))];
-    let begun = run(&[firing("a")], channel(), &Notified::default(), taken());
+    let accepted = || [Some((202, ""))];
+    let begun = run(&[firing("a")], channel(), &Notified::default(), accepted());
     let (url, message) = &begun.sent[0];
     assert_eq!(url, "https://hooks.example/T0/secret-path");
     assert_eq!(message["type"], "message");
@@ -798,7 +806,7 @@ fn teams_gets_an_adaptive_card() {
         card["actions"],
         json!([{ "type": "Action.OpenUrl", "title": "Runbook", "url": "https://wiki.example/failing" }])
     );
-    let over = run(&[], channel(), &begun.notified, taken());
+    let over = run(&[], channel(), &begun.notified, accepted());
     let card = &over.sent[0].1["attachments"][0]["content"];
     assert_eq!(card["body"][0]["color"], "good");
     assert_eq!(card["body"][0]["text"], "resolved: rule a");
@@ -806,7 +814,7 @@ fn teams_gets_an_adaptive_card() {
 }
 
 #[test]
-fn a_state_that_was_changed_is_refused() {
+fn a_damaged_state_is_refused() {
     let state = run(&[firing("a")], webhook(), &Notified::default(), []);
     let json = state.notified.to_json();
     for at in 0..json.len() {
@@ -829,9 +837,9 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
     finding.sentence =
         "\"<!channel> <@U1> @everyone [ok](https://evil.example) \u{202e}\u{1b}[2J\" fails"
             .to_owned();
-    // A command with such a value would have to be changed, and would find nothing.
+    // The messages leave out a command with such a value, because a changed command would find nothing.
     finding.query.r#where = vec![(Dimension::Integration, vec!["<!channel>".into()])];
-    let parted = "\"<\u{200b}!channel> <\u{200b}@\u{200b}U1> @\u{200b}everyone [ok]\u{200b}(https:\u{200b}//evil.example) \u{fffd}\u{fffd}[2J\" fails";
+    let separated = "\"<\u{200b}!channel> <\u{200b}@\u{200b}U1> @\u{200b}everyone [ok]\u{200b}(https:\u{200b}//evil.example) \u{fffd}\u{fffd}[2J\" fails";
     let sent = |kind: ReceiverKind| {
         let receiver = receiver(kind, |options| {
             if kind == ReceiverKind::PagerDuty {
@@ -843,7 +851,7 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
             .clone()
     };
     let text = format!(
-        "eu: rule a: {parted} [incident a] — page the data team — https://wiki.example/failing"
+        "eu: rule a: {separated} [incident a] — page the data team — https://wiki.example/failing"
     );
     assert_eq!(
         sent(ReceiverKind::Webhook)["text"],
@@ -851,11 +859,11 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
     );
     assert_eq!(
         sent(ReceiverKind::PagerDuty)["payload"]["summary"],
-        format!("rule a: {parted}")
+        format!("rule a: {separated}")
     );
     assert_eq!(
         sent(ReceiverKind::Alertmanager)[0]["annotations"]["summary"],
-        parted
+        separated
     );
     let slack = text.replace('<', "&lt;").replace('>', "&gt;");
     assert_eq!(

@@ -1,5 +1,5 @@
-//! What holds for every explanation, whatever the counts.
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+//! Tests of explanations, for any counts and for examples.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod fixture;
 
@@ -29,7 +29,7 @@ fn leaves(width: usize, rows: &[Row]) -> Leaves {
     .unwrap()
 }
 
-fn told(width: usize, rows: &[Row]) -> Explanation {
+fn explained(width: usize, rows: &[Row]) -> Explanation {
     explain_leaves(
         &leaves(width, rows),
         Measure::ErrorRate,
@@ -37,20 +37,21 @@ fn told(width: usize, rows: &[Row]) -> Explanation {
     )
 }
 
-fn named(told: &Explanation) -> Vec<Vec<(String, String)>> {
-    told.causes
+fn named(explanation: &Explanation) -> Vec<Vec<(String, String)>> {
+    explanation
+        .causes
         .iter()
         .map(|cause| cause.r#where.clone())
         .collect()
 }
 
-/// Counts around a rate, or at the edges of what a count can be.
+/// Ordinary counts, and extreme counts up to `most`.
 fn count(most: u64) -> impl Strategy<Value = u64> {
     prop_oneof![3 => 0..2000u64, 1 => Just(0), 1 => Just(most), 1 => 0..most]
 }
 
 fn rows(width: usize) -> impl Strategy<Value = Vec<Row>> {
-    // So many leaves, at most, that all of them together stay below 2^64.
+    // There are at most 40 leaves, and the sum over all of them must be below 2^64.
     let most = u64::MAX / 40;
     let counts = [count(most), count(most), count(most), count(most)];
     prop::collection::vec((prop::collection::vec(0..4u8, width), counts), 0..40)
@@ -60,7 +61,8 @@ fn any_rows() -> impl Strategy<Value = (usize, Vec<Row>)> {
     (0..=8usize).prop_flat_map(|width| (Just(width), rows(width)))
 }
 
-/// Two kinds of leaves: those of value 1 of the first attribute fail with some rate now, all others do as before.
+/// Makes 60 leaves. In leaves with the value 1 of the first attribute, `fails` percent more of all attempts fail now. Other leaves
+/// have the same rate as before.
 fn incident(fails: u64) -> Vec<Row> {
     let leaf = |place: u64| {
         let (a, b, c) = (place % 5, place / 5 % 4, place / 20);
@@ -83,14 +85,14 @@ proptest! {
     #[test]
     fn counts_are_exact_and_numbers_finite((width, rows) in any_rows()) {
         for measure in Measure::ALL {
-            let told = explain_leaves(&leaves(width, &rows), *measure, &ExplainOptions::default());
-            let events: i128 = told.causes.iter().map(|cause| cause.events).sum();
-            prop_assert_eq!(events + told.unexplained, told.change);
-            prop_assert!(told.causes.len() <= 5 && told.others.len() <= 5);
+            let explanation = explain_leaves(&leaves(width, &rows), *measure, &ExplainOptions::default());
+            let events: i128 = explanation.causes.iter().map(|cause| cause.events).sum();
+            prop_assert_eq!(events + explanation.unexplained, explanation.change);
+            prop_assert!(explanation.causes.len() <= 5 && explanation.others.len() <= 5);
             let is_finite = |cause: &Cause| [cause.expected, cause.share, cause.score].iter().all(|number| number.is_finite());
-            prop_assert!(told.causes.iter().chain(&told.others).all(is_finite));
-            let parts: u128 = told.causes.iter().map(|cause| u128::from(cause.now.part)).sum();
-            prop_assert!(parts <= u128::from(told.now.part));
+            prop_assert!(explanation.causes.iter().chain(&explanation.others).all(is_finite));
+            let parts: u128 = explanation.causes.iter().map(|cause| u128::from(cause.now.part)).sum();
+            prop_assert!(parts <= u128::from(explanation.now.part));
         }
     }
 
@@ -100,7 +102,7 @@ proptest! {
             (Just(width), Just(rows.clone()), Just(rows).prop_shuffle())
         })
     ) {
-        prop_assert_eq!(told(width, &rows), told(width, &shuffled));
+        prop_assert_eq!(explained(width, &rows), explained(width, &shuffled));
     }
 
     #[test]
@@ -108,13 +110,13 @@ proptest! {
         let mut split = Vec::new();
         for (values, [a, b, c, d]) in &rows {
             let part = |count: u64| if count == 0 { 0 } else { at % count };
-            // A part stays at most its whole in both rows, because rows that say otherwise are read in another way.
+            // In both rows, the part is at most the whole, because a larger part would change the whole.
             let (a, c) = ((*a).min(*b), (*c).min(*d));
             split.push((values.clone(), [0, part(*b - a), 0, part(*d - c)]));
             split.push((values.clone(), [a, b - part(*b - a), c, d - part(*d - c)]));
         }
         let sound: Vec<Row> = rows.iter().map(|(values, [a, b, c, d])| (values.clone(), [*a.min(b), *b, *c.min(d), *d])).collect();
-        prop_assert_eq!(told(width, &sound), told(width, &split));
+        prop_assert_eq!(explained(width, &sound), explained(width, &split));
     }
 
     #[test]
@@ -123,78 +125,93 @@ proptest! {
             .into_iter()
             .map(|(values, counts)| (values, counts.map(|count| count * scale)))
             .collect();
-        let told = told(3, &rows);
-        prop_assert_eq!(named(&told), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
-        prop_assert_eq!(told.causes[0].events, told.change);
+        let explanation = explained(3, &rows);
+        prop_assert_eq!(named(&explanation), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
+        prop_assert_eq!(explanation.causes[0].events, explanation.change);
     }
 }
 
 #[test]
-fn what_falls_is_explained_like_what_rises() {
+fn a_fall_is_explained_like_a_rise() {
     let rows: Vec<Row> = incident(40)
         .into_iter()
         .map(|(values, [a, b, c, d])| (values, [c * 4, d * 4, a / 4, b / 4]))
         .collect();
-    let told = told(3, &rows);
-    assert_eq!(named(&told), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
-    assert!(told.change < 0 && told.causes[0].events == told.change);
+    let explanation = explained(3, &rows);
+    assert_eq!(
+        named(&explanation),
+        vec![vec![("a0".to_owned(), "v1".to_owned())]]
+    );
+    assert!(explanation.change < 0 && explanation.causes[0].events == explanation.change);
 }
 
 #[test]
-fn a_rate_above_a_half_is_explained_like_its_rest() {
-    let rest = |part: u64, whole: u64| whole.saturating_sub(part);
+fn a_rate_above_a_half_has_the_causes_of_its_complement() {
+    let complement = |part: u64, whole: u64| whole.saturating_sub(part);
     let rows: Vec<Row> = incident(40)
         .into_iter()
-        .map(|(values, [a, b, c, d])| (values, [rest(a, b), b, rest(c, d), d]))
+        .map(|(values, [a, b, c, d])| (values, [complement(a, b), b, complement(c, d), d]))
         .collect();
     assert_eq!(
-        named(&told(3, &rows)),
+        named(&explained(3, &rows)),
         vec![vec![("a0".to_owned(), "v1".to_owned())]]
     );
 }
 
 #[test]
-fn if_everything_fails_nothing_narrower_is_named() {
+fn a_change_of_everything_has_no_narrower_cause() {
     let rows: Vec<Row> = incident(0)
         .into_iter()
         .map(|(values, [a, b, c, d])| (values, [a, b, c + d / 4, d]))
         .collect();
-    let told = told(3, &rows);
-    assert!(told.is_global && told.causes.is_empty(), "{told:?}");
-    assert_eq!(told.unexplained, told.change);
+    let explanation = explained(3, &rows);
     assert!(
-        told.sentence.contains("no cause is narrower"),
+        explanation.is_global && explanation.causes.is_empty(),
+        "{explanation:?}"
+    );
+    assert_eq!(explanation.unexplained, explanation.change);
+    assert!(
+        explanation.sentence.contains("no cause is narrower"),
         "{}",
-        told.sentence
+        explanation.sentence
     );
 }
 
 #[test]
-fn without_a_change_nothing_is_named() {
-    let told = told(3, &incident(0));
-    assert!(told.causes.is_empty() && told.change == 0, "{told:?}");
-    assert!(told.is_normal && !told.is_global, "{told:?}");
+fn without_a_change_no_cause_is_named() {
+    let explanation = explained(3, &incident(0));
+    assert!(
+        explanation.causes.is_empty() && explanation.change == 0,
+        "{explanation:?}"
+    );
+    assert!(
+        explanation.is_normal && !explanation.is_global,
+        "{explanation:?}"
+    );
     assert_eq!(
-        told.sentence,
+        explanation.sentence,
         "error_rate: 1.2% (240 of 20,790) now, 1.2% (960 of 83,160) before, no difference: within normal variation (probability 100%), \
          no cause named."
     );
 }
 
 #[test]
-fn a_change_that_chance_makes_is_within_normal_variation() {
-    // Six windows before; now each leaf has an event more or less than usual, as counts do.
+fn a_change_by_chance_is_within_normal_variation() {
+    // Each leaf has at most one event more or fewer than at its earlier rate.
     let rows: Vec<Row> = incident(0)
         .into_iter()
         .enumerate()
         .map(|(place, (values, [a, b, c, d]))| (values, [a, b, c + 1 - (place as u64 * 7 % 3), d]))
         .collect();
     for measure in [Measure::ErrorRate, Measure::Errors] {
-        let told = explain_leaves(&leaves(3, &rows), measure, &ExplainOptions::default());
+        let explanation = explain_leaves(&leaves(3, &rows), measure, &ExplainOptions::default());
         if measure == Measure::ErrorRate {
-            assert!(told.is_normal && told.probability > 0.02, "{told:?}");
+            assert!(
+                explanation.is_normal && explanation.probability > 0.02,
+                "{explanation:?}"
+            );
         }
-        assert!(!(told.is_normal && told.is_global));
+        assert!(!(explanation.is_normal && explanation.is_global));
     }
 }
 
@@ -207,20 +224,20 @@ fn a_large_change_of_one_or_two_leaves_is_not_normal() {
             .chain(steady)
             .collect()
     };
-    let told = |now, others| {
+    let explained = |now, others| {
         let leaves = leaves(1, &rows(now, others));
         explain_leaves(&leaves, Measure::Success, &ExplainOptions::default())
     };
     for others in 0..6 {
-        assert!(!told(500, others).is_normal, "{others}");
+        assert!(!explained(500, others).is_normal, "{others}");
     }
-    // A tenth comes and goes, unless others show that they vary less.
-    assert!(told(900, 0).is_normal);
+    // A change by a tenth is normal if there is only one leaf.
+    assert!(explained(900, 0).is_normal);
     for others in 1..6 {
         let cause = [("a0".to_owned(), "v0".to_owned())];
-        assert_eq!(named(&told(500, others)), [cause], "{others}");
+        assert_eq!(named(&explained(500, others)), [cause], "{others}");
     }
-    // Few events besides one that has many now.
+    // One of three leaves with few errors has many errors now.
     let errors = |now: u64| -> Vec<Row> {
         let counts = [
             [3, 1_003, 3, 1_003],
@@ -233,13 +250,13 @@ fn a_large_change_of_one_or_two_leaves_is_not_normal() {
             .map(|(at, counts)| (vec![at as u8], counts))
             .collect()
     };
-    let told = explain_leaves(
+    let explanation = explain_leaves(
         &leaves(1, &errors(63)),
         Measure::Errors,
         &ExplainOptions::default(),
     );
-    assert_eq!(named(&told), [[("a0".to_owned(), "v1".to_owned())]]);
-    // A rate of two percent doubles.
+    assert_eq!(named(&explanation), [[("a0".to_owned(), "v1".to_owned())]]);
+    // A rate of 2% doubles.
     let rates = |now: u64, others: usize| {
         let steady = (1..=others).map(|other| (vec![other as u8], [200, 10_000, 201, 10_000]));
         let rows: Vec<Row> = [(vec![0], [200, 10_000, now, 10_000])]
@@ -259,8 +276,8 @@ fn a_large_change_of_one_or_two_leaves_is_not_normal() {
 }
 
 #[test]
-fn a_value_that_only_the_part_has_is_a_share_of_all_events() {
-    // Events are filtered for a reason; the others have none. One reason swallows more of one source now.
+fn the_share_of_a_reason_is_relative_to_all_events() {
+    // Only filtered events have a reason. Now, more events of one source are filtered for one of the reasons.
     let rows = [
         ("web", "", [0, 900, 0, 500]),
         ("web", "consent", [50, 50, 450, 450]),
@@ -280,25 +297,25 @@ fn a_value_that_only_the_part_has_is_a_share_of_all_events() {
         rows.iter().map(|row| tally(row.2[2], row.2[3])).collect(),
     )
     .unwrap();
-    let told = explain_leaves(&leaves, Measure::FilteredRate, &ExplainOptions::default());
+    let explanation = explain_leaves(&leaves, Measure::FilteredRate, &ExplainOptions::default());
     assert_eq!(
-        named(&told),
+        named(&explanation),
         vec![vec![
             ("write_key".to_owned(), "web".to_owned()),
             ("reason".to_owned(), "consent".to_owned())
         ]]
     );
-    let cause = &told.causes[0];
+    let cause = &explanation.causes[0];
     assert_eq!(
         (cause.before.whole, cause.now.whole),
         (Some(1000), Some(1000))
     );
     assert_eq!(cause.events, 400);
-    assert_eq!(told.change, 400);
+    assert_eq!(explanation.change, 400);
 }
 
 #[test]
-fn columns_that_do_not_fit_are_refused() {
+fn invalid_columns_are_refused() {
     let attribute = |ids: usize| Attribute::of_texts("a", &vec!["x"; ids]).unwrap();
     let tallies = |count: usize, part| vec![Tally { part, whole: 0 }; count];
     let code = |attributes, before, now| {
@@ -326,20 +343,20 @@ fn columns_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn large_numbers_are_said_in_groups_of_three() {
+fn the_digits_of_large_numbers_are_grouped() {
     let mut rows: Vec<Row> = (0..8)
         .map(|at| (vec![at], [1_000, 2_000_000, 1_000, 2_000_000]))
         .collect();
     rows[3].1[2] = 1_234_567;
     assert_eq!(
-        told(1, &rows).sentence,
+        explained(1, &rows).sentence,
         "error_rate: 7.8% (1,241,567 of 16,000,000) now, 0.05% (8,000 of 16,000,000) before, 1,233,567 events more than at the rate \
          before: +1,233,567 from a0 \"v3\" (1,234,567 of 2,000,000 now, 1,000 of 2,000,000 before); 0 elsewhere."
     );
 }
 
 #[test]
-fn an_earlier_incident_counts_only_if_it_is_asked_for() {
+fn an_earlier_incident_is_left_out_unless_it_is_kept() {
     let mut fixture = Fixture::delivery(&["integration"]);
     fixture.fill(0..8, |slot| {
         let errors = if slot == 3 { 400 } else { 10 };
@@ -364,7 +381,7 @@ fn an_earlier_incident_counts_only_if_it_is_asked_for() {
     let kept = explained(&before, &now, true);
     assert_eq!((kept.before.part, kept.change), (460, 34));
     assert!(kept.left_out.is_empty());
-    // A table has not changed from itself.
+    // A table does not differ from itself.
     let same = explained(&all, &all, false);
     assert_eq!((same.change, same.left_out.len()), (0, 0));
 }

@@ -1,17 +1,13 @@
-//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables, and the scripts of R there those
-//! that are called after them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test's own table may be trusted"
-)]
+//! Compares the statistics with exact values (mpmath), scipy and R. `golden/detection.R` makes the table `detection.csv`, and
+//! `golden/make.py` makes the other tables.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use tallyfold_health::{
     Level, Tails, beta_binomial, binomial, deviance, discovery_limit, ln_silence,
     negative_binomial, normal_ln_tail, poisson,
 };
 
-/// The rows of a table below `golden/`, without its header.
+/// Returns the rows of a table in `golden/`, without the header.
 fn rows(table: &str) -> Vec<Vec<&str>> {
     let rows: Vec<Vec<&str>> = table
         .lines()
@@ -46,22 +42,23 @@ fn tails_of(row: &[&str]) -> Tails {
         "negative_binomial" => negative_binomial(x, mean, dispersion),
         "binomial" => binomial(x, n, mean),
         "beta_binomial" => beta_binomial(x, n, mean, dispersion),
-        other => panic!("{other} is no distribution"),
+        other => panic!("unknown distribution {other}"),
     }
 }
 
-/// The largest relative error of ln p in the given columns (low, high) of `tails.csv`, by distribution.
+/// Returns the largest relative error of ln p for a distribution in `tails.csv`, and how many values were compared. `columns` are
+/// the columns of the lower and the upper tail. Only values for which `is_compared` returns true are compared.
 fn worst(
     distribution: &str,
     columns: [usize; 2],
-    counts: impl Fn(&[&str], f64) -> bool,
+    is_compared: impl Fn(&[&str], f64) -> bool,
 ) -> (f64, usize) {
     let table = rows(include_str!("golden/tails.csv"));
     let (mut worst, mut compared) = (0.0, 0);
     for row in table.iter().filter(|row| row[0] == distribution) {
         let tails = tails_of(row);
         for (value, column) in [(tails.low, columns[0]), (tails.high, columns[1])] {
-            if row[column].is_empty() || !counts(row, number(row[column])) {
+            if row[column].is_empty() || !is_compared(row, number(row[column])) {
                 continue;
             }
             let error = relative_error(value, number(row[column]));
@@ -75,7 +72,7 @@ fn worst(
 }
 
 #[test]
-fn tails_have_the_digits_of_ln_p_that_the_docs_state() {
+fn tails_are_as_precise_as_documented() {
     for (distribution, limit) in [
         ("poisson", 1e-12),
         ("negative_binomial", 1e-12),
@@ -91,11 +88,11 @@ fn tails_have_the_digits_of_ln_p_that_the_docs_state() {
     }
 }
 
-/// Where scipy has them: it has no logarithms of probabilities below 1e-300, few digits near 1, and wrong ones for Poisson
-/// counts of millions.
+/// Leaves out values that scipy can't compute precisely: very small probabilities, probabilities near 1, and Poisson
+/// probabilities for means of millions.
 #[test]
 fn tails_agree_with_scipy() {
-    let is_there = |row: &[&str], ln_p: f64| {
+    let is_precise = |row: &[&str], ln_p: f64| {
         let farthest = if row[0] == "beta_binomial" {
             -12.0
         } else {
@@ -104,7 +101,7 @@ fn tails_agree_with_scipy() {
         ln_p > farthest && ln_p < -1e-3 && number(row[3]) < 1e6
     };
     for distribution in ["poisson", "negative_binomial", "binomial", "beta_binomial"] {
-        let (worst, compared) = worst(distribution, [7, 8], is_there);
+        let (worst, compared) = worst(distribution, [7, 8], is_precise);
         let limit = if distribution == "beta_binomial" {
             1e-3
         } else {
@@ -117,14 +114,14 @@ fn tails_agree_with_scipy() {
     }
 }
 
-/// R has few digits near 1, and few where the dispersion is nearly 1.
+/// Leaves out values that R can't compute precisely: probabilities near 1, and dispersions of nearly 1.
 #[test]
-fn tails_agree_with_r_however_far_out() {
-    let is_there = |row: &[&str], ln_p: f64| {
+fn tails_agree_with_r() {
+    let is_precise = |row: &[&str], ln_p: f64| {
         ln_p < -1e-3 && (row[0] != "negative_binomial" || number(row[4]) > 1.001)
     };
     for distribution in ["poisson", "negative_binomial", "binomial"] {
-        let (worst, compared) = worst(distribution, [9, 10], is_there);
+        let (worst, compared) = worst(distribution, [9, 10], is_precise);
         assert!(
             compared > 50 && worst < 1e-7,
             "{distribution}: {worst:e} in {compared} values"
@@ -133,7 +130,7 @@ fn tails_agree_with_r_however_far_out() {
 }
 
 #[test]
-fn normal_tails() {
+fn normal_tails_are_precise() {
     for row in rows(include_str!("golden/normal_tail.csv")) {
         let error = relative_error(normal_ln_tail(number(row[0])), number(row[1]));
         assert!(error < 1e-13, "{row:?}: {error:e}");
@@ -141,7 +138,7 @@ fn normal_tails() {
 }
 
 #[test]
-fn deviances() {
+fn deviances_are_precise() {
     for row in rows(include_str!("golden/deviance.csv")) {
         let value = deviance(number(row[0]), number(row[1]));
         assert!(
@@ -169,13 +166,13 @@ fn discoveries_are_the_tests_whose_adjusted_p_is_low_enough() {
     }
 }
 
-/// Numbers that are divided by spaces.
+/// Reads numbers that are separated by spaces.
 fn numbers(cell: &str) -> Vec<u64> {
     cell.split(' ').map(|cell| cell.parse().unwrap()).collect()
 }
 
 #[test]
-fn silence_and_budgets_are_those_of_densities_in_r() {
+fn silence_and_budgets_agree_with_densities_in_r() {
     for row in rows(include_str!("golden/detection.csv")) {
         let (expected, dispersion) = (number(row[3]), number(row[4]));
         let level = Level {
@@ -189,7 +186,7 @@ fn silence_and_budgets_are_those_of_densities_in_r() {
                 let rate = part as f64 / whole as f64 / expected;
                 vec![rate, binomial(part, whole, expected).high]
             }
-            other => panic!("{other} is no statistic"),
+            other => panic!("unknown statistic {other}"),
         };
         let values: Vec<f64> = row[5].split(' ').map(number).collect();
         assert_eq!(found.len(), values.len());

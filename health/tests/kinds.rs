@@ -1,9 +1,5 @@
-//! What each kind of rule finds, and what it says.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
+//! The findings of each kind of rule, and their sentences.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod fixture;
 
@@ -13,7 +9,7 @@ use tallyfold_health::{Finding, Measure, Observed, Rules, Severity, Status};
 
 const WEEK: usize = 168;
 
-/// Five weeks of hours: two integrations and two events, with a day's rise and fall.
+/// Returns the rows of an hour, for two integrations and two event names. Counts rise and fall each day.
 fn usual(slot: usize) -> Vec<Row> {
     let of_day = 300 + 20 * (12 - (slot as u64 % 24).abs_diff(12));
     let mut rows = Vec::new();
@@ -28,12 +24,14 @@ fn usual(slot: usize) -> Vec<Row> {
     rows
 }
 
+/// Makes five usual weeks.
 fn weeks() -> Fixture {
     let mut fixture = Fixture::delivery(&["event_name", "integration"]);
     fixture.fill(0..5 * WEEK, usual);
     fixture
 }
 
+/// Makes five usual weeks and a week with changed rows.
 fn with(change: impl Fn(usize, &mut Row)) -> Fixture {
     let mut fixture = weeks();
     fixture.fill(5 * WEEK..6 * WEEK, |slot| {
@@ -45,11 +43,12 @@ fn with(change: impl Fn(usize, &mut Row)) -> Fixture {
     fixture
 }
 
+/// Returns whether a slot is in these hours of the sixth week.
 fn in_hours(slot: usize, hours: std::ops::Range<usize>) -> bool {
     (5 * WEEK + hours.start..5 * WEEK + hours.end).contains(&slot)
 }
 
-/// Sentences without what is usual, which depends on details of the baseline.
+/// Returns the sentences of findings without their usual numbers, which depend on details of the baseline.
 fn masked(findings: &[Finding]) -> Vec<String> {
     let mask = |sentence: &str| {
         let Some((before, rest)) = sentence.split_once("usually ") else {
@@ -64,6 +63,7 @@ fn masked(findings: &[Finding]) -> Vec<String> {
         .collect()
 }
 
+/// Returns the sentences of a rule's findings in the sixth week.
 fn found(rule: &str, fixture: &Fixture) -> Vec<String> {
     let rules = format!("window = '1h'\n[[rule]]\nname = 'it'\n{rule}");
     let replay = replay(&rules, fixture, 5 * WEEK, 6 * WEEK);
@@ -71,10 +71,10 @@ fn found(rule: &str, fixture: &Fixture) -> Vec<String> {
 }
 
 #[test]
-fn the_usual_band_holds_what_is_usual_and_nothing_else() {
-    let is_odd = |slot: usize| in_hours(slot, 26..29);
+fn the_usual_band_contains_usual_counts_but_not_unusual_ones() {
+    let is_unusual = |slot: usize| in_hours(slot, 26..29);
     let spoil = |slot: usize, (_, counts): &mut Row| {
-        if is_odd(slot) {
+        if is_unusual(slot) {
             *counts = [counts[0] - 100, counts[1] + 100, counts[2]];
         }
     };
@@ -95,11 +95,11 @@ fn the_usual_band_holds_what_is_usual_and_nothing_else() {
             assert_eq!(usual.start, fixture.instant(slot));
             let counted = counted(slot)[place];
             let is_in = (usual.low..=usual.high).contains(&counted);
-            assert_eq!(is_in, !is_odd(slot), "{measure} {usual:?} {counted:?}");
+            assert_eq!(is_in, !is_unusual(slot), "{measure} {usual:?} {counted:?}");
             assert!(usual.low <= usual.expected && usual.expected <= usual.high);
         }
     }
-    // Too little history: nothing is usual yet. A window that does not fit is an error.
+    // Without enough history, the band is empty. Windows longer than the step are an error.
     let early = fixture.range(0, 24);
     assert_eq!(
         tallyfold_health::usual(&table, early, hour, Measure::Success).unwrap(),
@@ -111,7 +111,7 @@ fn the_usual_band_holds_what_is_usual_and_nothing_else() {
 }
 
 #[test]
-fn a_quiet_week_has_no_findings() {
+fn a_usual_week_has_no_findings() {
     let fixture = with(|_, _| {});
     for rule in [
         "kind = 'rate'\nby = ['integration']",
@@ -143,7 +143,7 @@ fn an_integration_that_fails_is_found_with_its_cause() {
 }
 
 #[test]
-fn the_causes_of_what_is_over_are_of_its_whole_time() {
+fn the_sentence_of_a_resolved_finding_names_the_causes_of_its_whole_time() {
     let fixture = with(|slot, (values, counts)| {
         let part = if in_hours(slot, 50..51) {
             "order"
@@ -158,12 +158,12 @@ fn the_causes_of_what_is_over_are_of_its_whole_time() {
     let [sentence] = &found("kind = 'rate'\nby = ['integration']", &fixture)[..] else {
         panic!("want one finding");
     };
-    // In the first hour, all of the failures were from event name order.
+    // Only in the first hour, all failures were from event name order.
     assert!(!sentence.contains("event name order"), "{sentence}");
 }
 
 #[test]
-fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
+fn volumes_below_and_above_the_usual_are_found() {
     let fixture = with(|slot, (values, counts)| match values[1] {
         "Webhook" if in_hours(slot, 30..33) => *counts = counts.map(|count| count / 3),
         "Amazon S3" if in_hours(slot, 80..82) && values[0] == "page" => {
@@ -207,7 +207,7 @@ fn a_slow_decline_is_found_by_sums_of_windows() {
     );
 }
 
-/// A batch that comes each night at three, but in the last week on one day at another hour, or not at all.
+/// Makes a batch that comes each night at 3:00, but on one day of the last week at `hour`, or not at all.
 fn batches(hour: Option<usize>) -> Fixture {
     let mut fixture = Fixture::delivery(&["event_name"]);
     fixture.fill(0..6 * WEEK, |slot| {
@@ -224,7 +224,7 @@ fn batches(hour: Option<usize>) -> Fixture {
 }
 
 #[test]
-fn a_batch_may_come_late_but_not_stay_away() {
+fn a_missing_batch_is_found_but_a_late_batch_is_not() {
     for rule in [
         "kind = 'silent'\nby = ['event_name']",
         "kind = 'volume'\nby = ['event_name']",
@@ -237,8 +237,8 @@ fn a_batch_may_come_late_but_not_stay_away() {
 }
 
 #[test]
-fn a_clock_change_is_no_decline() {
-    // From a Sunday on, all comes an hour earlier by UTC: 2026-03-08 is day 66.
+fn a_clock_change_is_not_a_decline() {
+    // From Sunday, 2026-03-08 (day 66) on, all events come an hour earlier in UTC.
     let of_day = |slot: usize| {
         let hour = (slot + usize::from(slot >= 66 * 24 + 7)) % 24;
         if (9..17).contains(&hour) { 1_000 } else { 50 }
@@ -253,8 +253,8 @@ fn a_clock_change_is_no_decline() {
 }
 
 #[test]
-fn a_small_integration_that_fails_completely_is_found_within_an_hour_and_not_over_while_idle() {
-    // 15 attempts in each quarter of an hour; then all fail, and after two hours there are none.
+fn a_small_integration_that_fails_is_found_within_an_hour_and_unjudged_without_attempts() {
+    // There are 15 attempts in each quarter of an hour. Then all attempts fail for two hours, and later there are none.
     let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
     let start = 30 * 96;
     fixture.fill(0..start + 40, |slot| match slot.checked_sub(start) {
@@ -269,15 +269,15 @@ fn a_small_integration_that_fails_completely_is_found_within_an_hour_and_not_ove
         &fixture,
         [start + 4, start + 8, start + 40].into_iter(),
     );
-    let told = checks.iter().map(|check| {
+    let statuses = checks.iter().map(|check| {
         let [finding] = &check.findings[..] else {
             panic!("want one finding: {:?}", sentences(&check.findings));
         };
         (finding.status, check.healthy)
     });
-    let told: Vec<(Status, bool)> = told.collect();
+    let statuses: Vec<(Status, bool)> = statuses.collect();
     assert_eq!(
-        told,
+        statuses,
         [
             (Status::Firing, false),
             (Status::Firing, false),
@@ -292,9 +292,9 @@ fn a_small_integration_that_fails_completely_is_found_within_an_hour_and_not_ove
 }
 
 #[test]
-fn a_deviation_begins_after_an_earlier_one_and_ends_soon_where_an_outage_is_usual() {
-    // In each quarter of an hour, 3 of 200 attempts fail: from two o'clock on each third day nearly all for 45 minutes, and
-    // on the last of these days also for 75 minutes from half past ten on.
+fn an_outage_is_separate_from_a_usual_outage_on_the_same_day_and_ends_soon() {
+    // In each quarter of an hour, about 3 of 200 attempts fail. On every third day, nearly all attempts fail for 45 minutes from
+    // 2:00 on. On the last of these days, they also fail for 75 minutes from 10:30 on.
     let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
     let day = 48;
     fixture.fill(0..(day + 1) * 96, |slot| {
@@ -321,7 +321,7 @@ fn a_deviation_begins_after_an_earlier_one_and_ends_soon_where_an_outage_is_usua
     let numbers =
         "90% of attempts failed from 2026-02-18 10:30 to 11:45 UTC (900 of 1,000; usually ";
     assert!(finding.sentence.contains(numbers), "{}", finding.sentence);
-    // The outage was seen to be over within two hours.
+    // Two hours after the end of the outage, a check reports that it is over.
     let rules = Rules::parse(rules).unwrap();
     let checks = [day * 96 + 47, day * 96 + 55].into_iter();
     let checks = fixture::checks(&rules, &fixture, checks);
@@ -330,15 +330,15 @@ fn a_deviation_begins_after_an_earlier_one_and_ends_soon_where_an_outage_is_usua
     assert_eq!(status, [Status::Firing, Status::Resolved]);
 }
 
-/// About 16 attempts in each quarter of an hour, of which usually one in 50 fails. On the last day, 13 fail in each of three
-/// windows, and then as many as `later` returns.
+/// Makes 16 attempts in each quarter of an hour. Usually, one in 48 fails. From `start` on, 13 fail in each of three windows. In
+/// each later window, `later` attempts fail.
 fn with_short_failure(start: usize, later: impl Fn(usize) -> u64) -> Fixture {
     let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
     fixture.fill(0..start + 24, |slot| {
         let errors = match slot.checked_sub(start) {
             None => u64::from(slot.is_multiple_of(3)),
             Some(0..3) => 13,
-            Some(later_slot) => later(later_slot),
+            Some(after) => later(after),
         };
         vec![
             (vec!["small"], [16 - errors, errors, 0]),
@@ -364,8 +364,9 @@ fn a_short_failure_of_a_small_group_ends_although_hours_were_judged_together() {
 }
 
 #[test]
-fn one_failure_does_not_begin_a_finding_about_what_is_over() {
-    // Four attempts in each window. All fail in three windows, and then one more, four windows later.
+fn a_single_failure_does_not_begin_a_finding_about_an_outage_that_is_over() {
+    // There are four attempts in each window. All fail in three windows, `later` fail in each of the next four windows, and one
+    // fails in the window after them.
     let start = 48 * 96;
     let found = |later: u64| {
         let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
@@ -406,7 +407,7 @@ fn numbers_of_a_failure_that_may_be_over_end_with_the_last_bad_window() {
 }
 
 #[test]
-fn a_stray_failure_before_a_severe_deviation_is_no_part_of_it() {
+fn a_stray_failure_is_not_part_of_a_later_outage() {
     let start = 48 * 96;
     let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
     fixture.fill(0..start + 8, |slot| {
@@ -422,8 +423,8 @@ fn a_stray_failure_before_a_severe_deviation_is_no_part_of_it() {
     assert_eq!(replay.findings[0].since, fixture.instant(start));
 }
 
-/// About 4,000 attempts in each quarter of an hour, of which 2% fail. Each day, within eight hours, the share slowly rises to 4.4% and
-/// falls again, at another time each day. From `start` on, for three hours, it is three times as high.
+/// Makes 4,000 attempts in each quarter of an hour. Usually, about 2% fail. On each day, at a different time, the share slowly
+/// rises to 4.4% and falls again, within eight hours. From `start` on, it is three times as high for three hours.
 fn with_slow_changes(start: usize) -> Fixture {
     let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
     fixture.fill(0..start + 12, |slot| {
@@ -441,7 +442,7 @@ fn with_slow_changes(start: usize) -> Fixture {
 }
 
 #[test]
-fn a_sudden_rise_of_a_share_is_found_although_slow_ones_are_usual() {
+fn a_sudden_rise_of_a_share_is_found_although_slow_rises_are_usual() {
     let start = 48 * 96 + 40;
     let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nside = 'high'";
     let fixture = with_slow_changes(start);
@@ -454,7 +455,7 @@ fn a_sudden_rise_of_a_share_is_found_although_slow_ones_are_usual() {
 }
 
 #[test]
-fn a_few_failures_are_chance_where_next_to_none_are_usual() {
+fn a_few_failures_are_not_a_finding_although_hardly_any_are_usual() {
     let of = |failures: u64| {
         let mut fixture = Fixture::delivery(&["integration"]);
         fixture.fill(0..6 * WEEK, |slot| {
@@ -504,7 +505,7 @@ fn a_stream_that_never_comes_back_is_closed_after_a_week() {
 }
 
 #[test]
-fn a_group_that_was_always_there_has_vanished_and_one_that_never_was_is_new() {
+fn groups_that_vanish_and_new_groups_are_found() {
     let mut fixture = with(|slot, (values, counts)| {
         if in_hours(slot, 60..168) && *values == ["page", "Webhook"] {
             *counts = [0; 3];
@@ -537,7 +538,7 @@ fn a_group_that_was_always_there_has_vanished_and_one_that_never_was_is_new() {
 }
 
 #[test]
-fn a_budget_burns() {
+fn errors_that_use_up_a_budget_are_found() {
     let fixture = with(|slot, (_, counts)| {
         if in_hours(slot, 20..23) {
             *counts = [
@@ -559,7 +560,7 @@ fn a_budget_burns() {
 }
 
 #[test]
-fn totals_that_are_off_are_found() {
+fn totals_that_differ_from_their_rows_are_found() {
     let mut fixture = weeks();
     fixture.add(5 * WEEK, false, 0, &usual(5 * WEEK));
     fixture.add(5 * WEEK + 1, false, 17, &usual(5 * WEEK + 1));
@@ -577,8 +578,8 @@ fn totals_that_are_off_are_found() {
 }
 
 #[test]
-fn what_came_in_and_went_nowhere_is_found() {
-    // In slot 5, "web" has `few` events, of which some are delivered.
+fn ingested_events_that_are_not_delivered_are_found() {
+    // No events of "web" are delivered in slots 4 to 6. If `few` isn't 0, slot 5 has this many events, and all are delivered.
     let found = |few: u64| {
         let (mut delivery, mut ingestion) = (
             Fixture::delivery(&["write_key", "integration"]),
@@ -592,8 +593,8 @@ fn what_came_in_and_went_nowhere_is_found() {
             };
             let other = (vec!["app", "Webhook"], [50, 0, 0]);
             delivery.add(slot, false, 0, &[delivered, vec![other]].concat());
-            let came = if slot == 5 && few > 0 { few } else { 100 };
-            let ingested = [(vec!["web"], [came, 0, 0]), (vec!["app"], [50, 0, 0])];
+            let events = if slot == 5 && few > 0 { few } else { 100 };
+            let ingested = [(vec!["web"], [events, 0, 0]), (vec!["app"], [50, 0, 0])];
             ingestion.add(slot, false, 0, &ingested);
         }
         let rules =
@@ -623,8 +624,8 @@ fn what_came_in_and_went_nowhere_is_found() {
 }
 
 #[test]
-fn a_source_that_is_connected_or_disconnected_is_no_change_of_the_integration() {
-    // "app" begins or stops to send to the integration in the middle of a day.
+fn connecting_or_disconnecting_a_source_is_not_a_change_of_the_integration() {
+    // "app" starts or stops sending to the integration in the middle of a day.
     let (day, days) = (42, 16);
     let found_with = |sends: fn(usize) -> u64, is_known: fn(usize) -> bool| {
         let (mut delivery, mut ingestion) = (
@@ -657,10 +658,10 @@ fn a_source_that_is_connected_or_disconnected_is_no_change_of_the_integration() 
     let found = |sends| found_with(sends, |_| true);
     assert_eq!(found(|slot| (slot < 42 * 24 + 12).into()), [""; 0]);
     assert_eq!(found(|slot| (slot >= 42 * 24 + 12).into()), [""; 0]);
-    // Without ingested events to compare with, deliveries say nothing.
+    // Deliveries without known ingestion counts are not judged.
     assert_eq!(found_with(|_| 1, |slot| slot % 24 != 5), [""; 0]);
     assert_eq!(found_with(|_| 1, |slot| slot < 50 * 24), [""; 0]);
-    // Then "app" sends each event twice for eight hours.
+    // "app" sends each event twice for eight hours.
     let twice = |slot| 1 + u64::from((50 * 24 + 6..50 * 24 + 14).contains(&slot));
     assert_eq!(
         found(twice),
@@ -699,7 +700,7 @@ fn fixed_limits_are_compared_exactly() {
             "event delivery: 5.5% of attempts failed from 2026-01-01 01:00 to 05:00 UTC (22 of 400; limit 5%); over"
         ]
     );
-    // Together, the shares of the windows are within the limit.
+    // The share of all windows together is within the limit.
     assert_eq!(
         found("above = '5.9%'\nclear_below = '4.5%'"),
         [
@@ -717,13 +718,13 @@ fn fixed_limits_are_compared_exactly() {
     assert_eq!(found("measure = 'errors'\nabove = 5\nfor = 3"), [""; 0]);
 }
 
-/// A source that rests in the night, and one that never does. From hour 5 of a day (midnight in New York) on, for so many hours,
-/// each event of the first one has so many percent of its usual counts, the second event so many.
+/// Makes two sources with low counts at night. From hour 5 of a day (midnight in New York) on, the source "web" has a day off for
+/// `hours` hours: only `left` percent of its usual events are left, for each of two event names.
 fn with_day_off(day: usize, hours: usize, left: [u64; 2]) -> Fixture {
     with_uneven_day_off(day, hours, |_| left)
 }
 
-/// The same, but the percentages may differ from hour to hour.
+/// Like [`with_day_off`], but the percentages may differ from hour to hour.
 fn with_uneven_day_off(day: usize, hours: usize, left: impl Fn(usize) -> [u64; 2]) -> Fixture {
     let mut fixture = Fixture::delivery(&["write_key", "event_name", "integration"]);
     let start = day * 24 + 5;
@@ -757,7 +758,7 @@ const DECLINES: &str =
     "window = '1h'\n[[rule]]\nname = 'less'\nkind = 'volume'\nby = ['write_key']\nside = 'low'
 [[rule]]\nname = 'off'\nkind = 'day_off'\nby = ['write_key']\nseverity = 'info'\n";
 
-/// The rules of the findings about a day off, and when they fired.
+/// Returns the rules of the findings, and how many hours after the beginning of the day they fired.
 fn of_day_off(rules: &str, day: usize, fixture: &Fixture) -> Vec<(String, usize)> {
     let replay = replay(rules, fixture, day * 24, day * 24 + 60);
     let fired = replay.findings.iter().map(|finding| {
@@ -768,8 +769,8 @@ fn of_day_off(rules: &str, day: usize, fixture: &Fixture) -> Vec<(String, usize)
 }
 
 #[test]
-fn a_source_that_has_a_day_off_is_an_info_and_a_longer_decline_is_none() {
-    // A Wednesday.
+fn a_day_off_is_an_info_but_a_longer_or_uneven_decline_is_not() {
+    // Day 48 is a Wednesday.
     let found = |hours, left| of_day_off(DECLINES, 48, &with_day_off(48, hours, left));
     let [(rule, fired)] = &found(24, [45, 45])[..] else {
         panic!("{:?}", found(24, [45, 45]));
@@ -779,7 +780,7 @@ fn a_source_that_has_a_day_off_is_an_info_and_a_longer_decline_is_none() {
     let long = found(50, [45, 45]);
     assert_eq!([&*long[0].0, &*long[1].0], ["off", "less"]);
     assert!((30..40).contains(&long[1].1), "{long:?}");
-    // Half of the events are gone, and so is nearly all.
+    // Nearly all events of one name, and nearly all events of both names, are missing.
     for left in [[100, 5], [2, 2]] {
         let found = found(24, left);
         let less = found.iter().find(|(rule, _)| rule == "less");
@@ -792,7 +793,7 @@ fn a_source_that_has_a_day_off_is_an_info_and_a_longer_decline_is_none() {
 
 #[test]
 fn an_hour_may_be_too_low_by_chance_on_a_day_off() {
-    // A fifth of the usual events has to be left.
+    // On a day off, a fifth of the usual events must be left.
     let found = |left: u64| {
         let left = |hour: usize| [if hour == 10 { left } else { 45 }; 2];
         let found = of_day_off(DECLINES, 48, &with_uneven_day_off(48, 24, left));
@@ -803,8 +804,8 @@ fn an_hour_may_be_too_low_by_chance_on_a_day_off() {
 }
 
 #[test]
-fn a_steady_decline_that_begins_in_a_quiet_hour_is_no_day_off() {
-    // For 30 hours from a quiet hour on, ever fewer of the usual events.
+fn a_steady_decline_that_begins_in_a_quiet_hour_is_not_a_day_off() {
+    // From a quiet hour on, counts decline steadily for 30 hours.
     let day = 48;
     let start = day * 24 + 5;
     let mut fixture = Fixture::delivery(&["write_key", "event_name", "integration"]);
@@ -828,7 +829,7 @@ fn a_steady_decline_that_begins_in_a_quiet_hour_is_no_day_off() {
 }
 
 #[test]
-fn a_decline_in_the_busy_hours_is_no_day_off() {
+fn a_decline_in_the_busy_hours_is_not_a_day_off() {
     let mut fixture = with_day_off(48, 0, [100, 100]);
     let start = 48 * 24 + 60;
     fixture.fill(start..start + 24, |slot| {
@@ -847,7 +848,7 @@ fn a_decline_in_the_busy_hours_is_no_day_off() {
 }
 
 #[test]
-fn a_holiday_of_a_calendar_is_no_decline_for_any_group() {
+fn a_holiday_in_a_calendar_is_not_a_decline() {
     let fixture = with_day_off(48, 24, [45, 45]);
     let by_event = DECLINES.replace(
         "by = ['write_key']\nside",
@@ -875,8 +876,8 @@ fn a_holiday_of_a_calendar_is_no_decline_for_any_group() {
 }
 
 #[test]
-fn a_clock_that_is_known_is_followed_at_once() {
-    // From 2026-03-08 on, day 66, all comes an hour earlier by UTC, as New York's clocks have it; or it doesn't.
+fn a_calendar_with_a_zone_follows_a_clock_change_at_once() {
+    // If `moves` is true, events come an hour earlier in UTC from 2026-03-08 (day 66) on, when New York's clocks change.
     let found = |moves: bool| {
         let of_day = |slot: usize| {
             let hour = (slot + usize::from(moves && slot >= 66 * 24 + 7)) % 24;

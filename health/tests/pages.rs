@@ -1,9 +1,5 @@
-//! Checks of counts in pages find what checks of all counts at once find, while counts come late and are corrected.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
+//! Checks of pages have the same findings as checks of tables, even if counts arrive late and are corrected.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod fixture;
 
@@ -19,10 +15,10 @@ const WEEK: usize = 7 * DAY;
 /// Seven weeks, and the two days that are checked.
 const START: usize = 7 * WEEK;
 const END: usize = START + 2 * DAY;
-/// The counts of so many windows may still change.
+/// The number of windows whose counts may still change.
 const OPEN: usize = 3;
 
-/// The standard rules for windows of an hour, and some that add up kept values.
+/// The standard rules for windows of an hour, and rules of other kinds.
 fn rules() -> Rules {
     let standard = Rules::STANDARD.replacen("15m", "1h", 1);
     let more = r#"
@@ -61,7 +57,8 @@ const SOURCES: [&str; 3] = ["web", "ios", "pos"];
 const EVENTS: [&str; 3] = ["view", "order", "batch"];
 const INTEGRATIONS: [&str; 3] = ["crm", "ads", "lake"];
 
-/// The rows of a window of delivery and of ingestion, with what happens since the start. Of open windows, a part is known.
+/// Returns the rows of a window, for delivery and ingestion. Several incidents begin after [`START`]. `part` is how many quarters
+/// of the events are known: fewer than 4 if the window's counts may still change.
 fn rows(seed: u64, slot: usize, part: u64) -> [Vec<Row>; 2] {
     let (mut delivered, mut ingested) = (Vec::new(), Vec::new());
     let since = slot.checked_sub(START);
@@ -73,23 +70,23 @@ fn rows(seed: u64, slot: usize, part: u64) -> [Vec<Row>; 2] {
             }
             let name = seed ^ (slot * 64 + source * 8 + event) as u64;
             let busy = 60 + 40 * ((slot % DAY).min(12) as u64) / 12;
-            let mut came = busy * (3 - event as u64) + noise(name, 40);
+            let mut arrived = busy * (3 - event as u64) + noise(name, 40);
             if during(5, 12) && (source as u64 == seed % 3) {
-                came = 0;
+                arrived = 0;
             }
             if during(15, 40) && source as u64 == (seed + 1) % 3 {
-                came /= 2;
+                arrived /= 2;
             }
-            let came = came * part / 4;
-            if came > 0 {
-                ingested.push((vec![write_key, event_name], [came, 0, 0]));
+            let arrived = arrived * part / 4;
+            if arrived > 0 {
+                ingested.push((vec![write_key, event_name], [arrived, 0, 0]));
             }
             for (place, integration) in INTEGRATIONS.into_iter().enumerate() {
                 let name = name.wrapping_mul(31) + place as u64;
                 let twice = during(20, 30) && place as u64 == (seed / 3) % 3;
-                let sent = if twice { 2 * came } else { came };
-                let fails = if during(8, 18) && place == 0 { 3 } else { 40 };
-                let errors = noise(name, 2 + sent / fails).min(sent);
+                let sent = if twice { 2 * arrived } else { arrived };
+                let attempts_per_error = if during(8, 18) && place == 0 { 3 } else { 40 };
+                let errors = noise(name, 2 + sent / attempts_per_error).min(sent);
                 let filtered = noise(name + 7, 2 + sent / 30).min(sent - errors);
                 let key = |reason| vec![write_key, event_name, integration, reason];
                 if sent > 0 {
@@ -106,7 +103,7 @@ fn rows(seed: u64, slot: usize, part: u64) -> [Vec<Row>; 2] {
         delivered.push((vec!["web", "fresh", "crm", ""], [30 * part, 0, 0]));
     }
     if slot.is_multiple_of(50) {
-        // A row without any event is a row.
+        // Pages keep rows without events.
         delivered.push((vec!["pos", "rare", "crm", "none"], [0; 3]));
     }
     [delivered, ingested]
@@ -123,7 +120,7 @@ fn fixture(metric: Metric) -> Fixture {
     }
 }
 
-/// Fixtures with some windows, of which the last ones are open.
+/// Makes fixtures with some windows. The counts of the last windows may still change.
 fn fixtures(seed: u64, windows: impl Iterator<Item = usize>, end: usize) -> [Fixture; 2] {
     let mut both = [Metric::EventDelivery, Metric::EventIngestion].map(fixture);
     for slot in windows {
@@ -141,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2, ..ProptestConfig::default() })]
 
     #[test]
-    fn pages_find_what_all_counts_at_once_find(
+    fn checks_of_pages_have_the_findings_of_checks_of_tables(
         seed in 0..1_000_u64,
         late in prop::collection::btree_map(START - 2 * DAY..END - 2, 2..20_usize, 0..6),
         skips in prop::collection::vec(1..4_usize, 12),
@@ -161,7 +158,7 @@ proptest! {
             let new = known().filter(|slot| !settled.contains(slot));
             let new = fixtures(seed, new, end).map(|fixture| fixture.table());
             for (store, table) in stores.iter_mut().zip(&new) {
-                store.take(table);
+                store.add(table);
             }
             settled.extend(known().filter(|slot| end - slot > OPEN));
             let heads = stores.each_ref().map(Store::heads);
@@ -186,13 +183,13 @@ proptest! {
 }
 
 #[test]
-fn a_replay_of_pages_finds_the_same() {
+fn a_replay_of_pages_has_the_findings_of_a_replay_of_tables() {
     let rules = rules();
     let tables = fixtures(5, 0..END, END).map(|fixture| fixture.table());
     let mut stores =
         [Metric::EventDelivery, Metric::EventIngestion].map(|metric| Store::new(&rules, metric));
     for (store, table) in stores.iter_mut().zip(&tables) {
-        store.take(table);
+        store.add(table);
     }
     let heads = stores.each_ref().map(Store::heads);
     let pages = [0, 1].map(|side| stores[side].pages(&heads[side]));
@@ -210,7 +207,7 @@ fn a_replay_of_pages_finds_the_same() {
     assert_eq!(rules.replay_pages(&kept, range).unwrap(), replay);
 }
 
-/// A page of a few windows with extreme counts.
+/// Returns a page of a few windows with extreme counts.
 fn page() -> Vec<u8> {
     let mut fixture = fixture(Metric::EventDelivery);
     let row = |name, counts| (vec!["web", name, "crm", ""], counts);
@@ -229,11 +226,11 @@ fn page() -> Vec<u8> {
 }
 
 #[test]
-fn a_page_is_read_back_and_any_damage_is_found() {
+fn a_page_is_read_back_and_damage_is_found() {
     let sums = rules().sums(Metric::EventDelivery);
     let whole = page();
     assert_eq!(Page::parse(&whole).unwrap().to_bytes(&sums), whole);
-    // What is known of its windows is checked at once, and counts when they are read.
+    // Parsing checks the head. The counts are checked when they are read.
     let head = PageHead::parse(&whole).unwrap();
     assert!(head.has(&sums) && head.windows().count() == 3 && head.settled().count() == 2);
     let mut store = Store::new(&rules(), Metric::EventDelivery);
@@ -261,14 +258,14 @@ fn a_page_is_read_back_and_any_damage_is_found() {
         };
         store.pages.insert(0, damaged);
         match check(&store, head) {
-            // Not all of it is needed.
+            // The check did not need the damaged bytes.
             Ok(checked) => assert_eq!(checked, expected, "byte {at}"),
             Err(_) => found += 1,
         }
     }
     assert!(found > 100, "{found} bytes");
     for length in 0..whole.len() {
-        // Sums are made of the rows, which come first.
+        // Sums can be computed from the rows, which come first.
         if let Ok(page) = Page::parse(&whole[..length]) {
             assert_eq!(page.to_bytes(&sums), whole, "{length} bytes");
         }
@@ -279,7 +276,7 @@ fn a_page_is_read_back_and_any_damage_is_found() {
 }
 
 #[test]
-fn pages_of_other_clients_and_without_sums_are_refused() {
+fn overlapping_pages_and_pages_without_sums_are_refused() {
     let store = Store::new(&rules(), Metric::EventDelivery);
     let head = PageHead::parse(&page()).unwrap();
     let sums: Vec<SumsBy> = rules().sums(Metric::EventDelivery);

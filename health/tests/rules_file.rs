@@ -1,9 +1,9 @@
-//! Rules files: what is read, and what is said about those that are wrong.
+//! Rules files: how they are read, and the errors for invalid files and rules.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test says so when it fails"
+    reason = "a test may panic"
 )]
 
 use proptest::prelude::*;
@@ -15,8 +15,8 @@ use tallyfold_health::kinds::{
 };
 use tallyfold_health::{Baseline, Measure, Rule, Rules, Severity, Side};
 
-/// What is wrong with a file.
-fn wrong(text: &str) -> String {
+/// Returns the error message for an invalid file.
+fn file_error(text: &str) -> String {
     let error = Rules::parse(text).expect_err(text);
     assert_eq!(
         (error.code().as_str(), error.kind().as_str()),
@@ -25,13 +25,13 @@ fn wrong(text: &str) -> String {
     error.message()
 }
 
-/// What is wrong with a rule of a kind, from its third line on.
-fn wrong_rule(kind: &str, lines: &str) -> String {
-    wrong(&format!("[[rule]]\nname = 'x'\nkind = '{kind}'\n{lines}"))
+/// Returns the error message for an invalid rule. `lines` are the lines after the line with its kind.
+fn rule_error(kind: &str, lines: &str) -> String {
+    file_error(&format!("[[rule]]\nname = 'x'\nkind = '{kind}'\n{lines}"))
 }
 
 #[test]
-fn files_that_are_wrong_say_where_and_what_would_be_right() {
+fn errors_for_files_name_the_place_and_what_is_valid() {
     for (text, expected) in [
         ("x", "line 1, column 2: key with no value, expected `=`"),
         ("a = 1\na = 2", "line 2, column 1: duplicate key"),
@@ -157,12 +157,12 @@ fn files_that_are_wrong_say_where_and_what_would_be_right() {
             "line 2, column 1: silence[0].ends: there is no such key; want one of rule, where, from, until, comment",
         ),
     ] {
-        assert_eq!(wrong(text), expected, "{text}");
+        assert_eq!(file_error(text), expected, "{text}");
     }
 }
 
 #[test]
-fn rules_that_are_wrong_say_where_and_what_would_be_right() {
+fn errors_for_rules_name_the_place_and_what_is_valid() {
     for (kind, lines, expected) in [
         (
             "rate",
@@ -375,19 +375,19 @@ fn rules_that_are_wrong_say_where_and_what_would_be_right() {
             "line 4, column 1: rule[0].by: totals are reported for all events together",
         ),
     ] {
-        assert_eq!(wrong_rule(kind, lines), expected, "{kind} {lines}");
+        assert_eq!(rule_error(kind, lines), expected, "{kind} {lines}");
     }
 }
 
 #[test]
 fn a_file_that_is_too_large_is_refused() {
     let text = "#".repeat(1024 * 1024 + 1);
-    assert_eq!(wrong(&text), "want at most 1048576 bytes");
-    assert!(wrong(&"[[rule]]\n".repeat(1_001)).contains("want at most 1000 of them"));
+    assert_eq!(file_error(&text), "want at most 1048576 bytes");
+    assert!(file_error(&"[[rule]]\n".repeat(1_001)).contains("want at most 1000 of them"));
 }
 
 #[test]
-fn the_standard_rules_need_all_that_is_counted() {
+fn the_standard_rules_need_both_endpoints_and_all_dimensions() {
     let rules = Rules::standard().unwrap();
     assert_eq!(rules, Rules::parse(Rules::STANDARD).unwrap());
     let [delivery, ingestion] = &rules.needs()[..] else {
@@ -403,7 +403,7 @@ fn the_standard_rules_need_all_that_is_counted() {
 }
 
 #[test]
-fn a_file_without_a_rule_is_refused_with_its_place() {
+fn the_error_for_a_file_without_rules_names_the_place() {
     for (file, place) in [
         ("", "line 1, column 1"),
         ("window = '1h'\n[labels]\na = 'b'", "line 1, column 1"),
@@ -433,7 +433,7 @@ fn a_length_of_time_may_have_several_units() {
 }
 
 #[test]
-fn rules_that_are_values_are_those_of_a_file() {
+fn rules_from_values_equal_rules_from_a_file() {
     let file = "dimensions = ['write_key', 'integration', 'event_name', 'reason']
         labels = { team = 'data' }
         [[rule]]
@@ -525,7 +525,7 @@ fn rules_that_are_values_are_those_of_a_file() {
 }
 
 #[test]
-fn values_that_are_no_rules_say_what_would_be_right() {
+fn errors_for_values_name_what_is_valid() {
     let share = |percent| Fraction::new(percent, 100);
     let limit = || Rule::new("x", Threshold::default().above(share(5)));
     for (rule, expected) in [
@@ -605,7 +605,7 @@ fn values_that_are_no_rules_say_what_would_be_right() {
 }
 
 #[test]
-fn needs_are_those_of_all_rules() {
+fn needs_cover_all_rules() {
     let rules = Rules::parse(
         "dimensions = ['write_key', 'integration']\nwindow = '1h'\n\
          [[rule]]\nname = 'a'\nkind = 'rate'\nby = ['integration']\nbaseline = { weeks = 4 }\n\
@@ -620,15 +620,15 @@ fn needs_are_those_of_all_rules() {
         [Dimension::WriteKey, Dimension::Integration]
     );
     assert_eq!(need.window_s, 1_800);
-    // Four weeks and a day to learn how much counts vary, 36 hours for the longest sum, and the day that a first check judges;
-    // an early or late window, the window itself, and the hour of a clock change.
+    // Four weeks to compare with, 29 days to learn how much counts vary, 36 hours for the longest sum, the day that a first check
+    // judges, an hour for an early or late window, an hour for the window itself, and an hour for a clock change.
     assert_eq!(need.back_s, (4 * 7 + 29 + 1 + 1) * 86_400 + 15 * 3_600);
 }
 
 #[test]
-fn the_examples_of_the_manual_are_rules() {
-    let manual = include_str!("../../docs/health-rules.md");
-    let blocks: Vec<&str> = manual
+fn the_examples_in_the_docs_are_valid_and_complete() {
+    let docs = include_str!("../../docs/health-rules.md");
+    let blocks: Vec<&str> = docs
         .split("```toml\n")
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
@@ -637,7 +637,7 @@ fn the_examples_of_the_manual_are_rules() {
     for block in &blocks {
         Rules::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
     }
-    // The first one has every key.
+    // Together, the examples have every key.
     for key in [
         "window",
         "dimensions",
@@ -677,19 +677,19 @@ fn the_examples_of_the_manual_are_rules() {
         };
         assert!(blocks.iter().any(is_in), "no example has {key}");
         assert!(
-            manual.contains(&format!("`{key}`")),
-            "nothing says what {key} is"
+            docs.contains(&format!("`{key}`")),
+            "the docs don't describe {key}"
         );
     }
     for kind in RuleKind::ALL {
         assert!(
-            manual.contains(&format!("kind = \"{kind}\"")),
-            "no example is of the kind {kind}"
+            docs.contains(&format!("kind = \"{kind}\"")),
+            "no example has the kind {kind}"
         );
     }
     assert!(
-        manual.contains(Rules::STANDARD.trim()),
-        "the manual has other standard rules"
+        docs.contains(Rules::STANDARD.trim()),
+        "the docs have other standard rules"
     );
 }
 

@@ -1,9 +1,5 @@
-//! How findings come, stay and go from check to check.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
+//! How findings begin, continue and end from check to check.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod fixture;
 
@@ -35,7 +31,7 @@ for = 1
 clear = 1
 "#;
 
-/// A table of hours with so many errors of 100 attempts of a webhook. A `None` is a gap.
+/// Makes hours with 100 attempts of an integration each, and with this many errors. `None` is a gap.
 fn hours(errors: &[Option<u64>]) -> Fixture {
     let mut fixture = Fixture::delivery(&["integration"]);
     for (slot, errors) in errors.iter().enumerate() {
@@ -54,7 +50,8 @@ fn rules() -> Rules {
     Rules::parse(RULES).unwrap()
 }
 
-fn told(check: &Check) -> Vec<(&str, Status)> {
+/// Returns the rule and the status of each finding.
+fn statuses(check: &Check) -> Vec<(&str, Status)> {
     let findings = check.findings.iter();
     findings
         .map(|finding| (finding.rule.as_str(), finding.status))
@@ -62,25 +59,25 @@ fn told(check: &Check) -> Vec<(&str, Status)> {
 }
 
 #[test]
-fn what_fires_goes_on_where_nobody_can_look() {
+fn a_firing_finding_is_unjudged_without_counts() {
     let fixture = hours(&[0, 7, 7].map(Some));
     let before = checks(&rules(), &fixture, 3..4).pop().unwrap();
-    assert_eq!(told(&before), [("fails", Status::Firing)]);
+    assert_eq!(statuses(&before), [("fails", Status::Firing)]);
     let now = Timestamp::parse("2026-02-01T00:00:00Z").unwrap();
-    let blind = rules()
+    let without = rules()
         .check(&Observed::default(), &before.state, now)
         .unwrap();
-    assert_eq!(told(&blind), [("fails", Status::Unjudged)]);
-    assert_eq!(blind.findings[0].id, before.findings[0].id);
-    assert_eq!((blind.healthy, blind.unjudged.len()), (false, 2));
+    assert_eq!(statuses(&without), [("fails", Status::Unjudged)]);
+    assert_eq!(without.findings[0].id, before.findings[0].id);
+    assert_eq!((without.healthy, without.unjudged.len()), (false, 2));
     let incident = |check: &Check| (check.incidents[0].id.clone(), check.incidents[0].status);
-    assert_eq!(incident(&blind), (incident(&before).0, Status::Unjudged));
-    let again = rules().check(&Observed::default(), &blind.state, now);
-    assert_eq!(again.unwrap().state, blind.state);
+    assert_eq!(incident(&without), (incident(&before).0, Status::Unjudged));
+    let again = rules().check(&Observed::default(), &without.state, now);
+    assert_eq!(again.unwrap().state, without.state);
 }
 
 #[test]
-fn old_counts_are_not_healthy_and_those_of_another_endpoint_are_refused() {
+fn old_counts_are_unhealthy_and_counts_of_another_endpoint_are_refused() {
     let fixture = hours(&[0, 0, 0].map(Some));
     let table = fixture.table();
     let judged = |hour: usize| {
@@ -111,7 +108,7 @@ fn old_counts_are_not_healthy_and_those_of_another_endpoint_are_refused() {
 }
 
 #[test]
-fn a_sentence_names_only_what_the_table_covers() {
+fn a_sentence_has_only_counts_that_the_table_covers() {
     let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'threshold'\nabove = '5%'\nclear = 1";
     let rules = Rules::parse(rules).unwrap();
     let table = |slots: std::ops::Range<usize>| {
@@ -176,14 +173,14 @@ fn a_finding_is_pending_then_fires_and_is_resolved_once() {
     use Status::{Firing, Pending, Resolved};
     let fixture = hours(&[0, 7, 7, 4, 0, 4, 0, 0, 0].map(Some));
     let checks = checks(&rules(), &fixture, 1..10);
-    let told: Vec<_> = checks.iter().map(told).collect();
+    let statuses: Vec<_> = checks.iter().map(statuses).collect();
     assert_eq!(
-        told,
+        statuses,
         [
             vec![],
             vec![("fails", Pending)],
             vec![("fails", Firing)],
-            // 4% are below the limit, and above that at which it would clear.
+            // 4% is below the limit, but above `clear_below`.
             vec![("fails", Firing)],
             vec![("fails", Firing)],
             vec![("fails", Firing)],
@@ -226,7 +223,7 @@ fn a_finding_is_pending_then_fires_and_is_resolved_once() {
 }
 
 #[test]
-fn a_check_that_comes_twice_judges_nothing_twice() {
+fn a_repeated_check_judges_no_window_again() {
     let fixture = hours(&[0, 7, 7, 7].map(Some));
     let table = fixture.table();
     let now = fixture.instant(4);
@@ -240,30 +237,30 @@ fn a_check_that_comes_twice_judges_nothing_twice() {
 }
 
 #[test]
-fn a_check_that_comes_late_judges_the_windows_in_between() {
+fn a_late_check_judges_all_windows_since_the_last_check() {
     let fixture = hours(&[0, 0, 0, 7, 7, 7, 0].map(Some));
     let [_, late] = checks(&rules(), &fixture, [2, 7].into_iter())
         .try_into()
         .unwrap();
     assert_eq!(late.judged, 10);
-    assert_eq!(told(&late), [("fails", Status::Firing)]);
+    assert_eq!(statuses(&late), [("fails", Status::Firing)]);
     assert_eq!(late.findings[0].since, fixture.instant(3));
-    // What came and went in between is told as well.
+    // The late check also reports a finding that has begun and ended since the last check.
     let fixture = hours(&[0, 0, 0, 7, 7, 7, 0, 0, 0].map(Some));
     let [_, late, after] = checks(&rules(), &fixture, [2, 9, 9].into_iter())
         .try_into()
         .unwrap();
-    assert_eq!(told(&late), [("fails", Status::Resolved)]);
-    assert_eq!(told(&after), []);
+    assert_eq!(statuses(&late), [("fails", Status::Resolved)]);
+    assert_eq!(statuses(&after), []);
 }
 
 #[test]
-fn a_first_check_knows_since_when_but_tells_nothing_of_what_is_over() {
+fn a_first_check_reports_when_a_finding_began_but_not_findings_that_are_over() {
     let fixture = hours(&[7, 7, 7, 0, 0, 0, 7, 7, 7, 7].map(Some));
     let [over] = checks(&rules(), &fixture, [6].into_iter())
         .try_into()
         .unwrap();
-    assert_eq!(told(&over), []);
+    assert_eq!(statuses(&over), []);
     let [firing] = checks(&rules(), &fixture, [10].into_iter())
         .try_into()
         .unwrap();
@@ -271,17 +268,17 @@ fn a_first_check_knows_since_when_but_tells_nothing_of_what_is_over() {
 }
 
 #[test]
-fn a_gap_says_nothing() {
+fn a_gap_neither_continues_nor_ends_a_finding() {
     let fixture = hours(&[Some(0), Some(7), None, Some(7), None, None, Some(7)]);
     let checks = checks(&rules(), &fixture, 1..8);
-    assert_eq!(told(&checks[2]), [("fails", Status::Pending)]);
-    assert_eq!(told(&checks[3]), [("fails", Status::Firing)]);
-    assert_eq!(told(&checks[5]), [("fails", Status::Firing)]);
+    assert_eq!(statuses(&checks[2]), [("fails", Status::Pending)]);
+    assert_eq!(statuses(&checks[3]), [("fails", Status::Firing)]);
+    assert_eq!(statuses(&checks[5]), [("fails", Status::Firing)]);
     assert_eq!(checks[6].findings[0].since, fixture.instant(1));
 }
 
 #[test]
-fn what_may_still_change_only_warns_and_is_judged_again() {
+fn a_provisional_finding_is_at_most_a_warning_and_is_judged_again() {
     let mut fixture = hours(&[0, 0, 7].map(Some));
     fixture.add(3, true, 0, &[row(60)]);
     let table = fixture.table();
@@ -300,12 +297,12 @@ fn what_may_still_change_only_warns_and_is_judged_again() {
             "integration Webhook: 60% of attempts failed from 2026-01-01 03:00 to 04:00 UTC (60 of 100; limit 5%); since 02:00 UTC: 67 of 200; these counts may still change"
         ]
     );
-    // Settled, it is another window: now also too few are told.
+    // Once the window has settled, a check also reports that it has too few events.
     let fixture = hours(&[0, 0, 7, 60].map(Some));
     let table = fixture.table();
     let check = rules().check(&delivery(&table), &check.state, now).unwrap();
     assert_eq!(
-        told(&check),
+        statuses(&check),
         [("fails", Status::Firing), ("low", Status::Firing)]
     );
     assert!(!check.findings[0].provisional && !check.healthy);
@@ -313,7 +310,7 @@ fn what_may_still_change_only_warns_and_is_judged_again() {
 }
 
 #[test]
-fn a_rule_that_waits_for_counts_to_settle_says_nothing_until_then() {
+fn a_rule_that_waits_for_counts_to_settle_is_not_reported_as_unjudged() {
     let text = "window = '1h'\n[[rule]]\nname = 'silent'\nkind = 'silent'\nby = ['integration']\n";
     let rules = Rules::parse(text).unwrap();
     let mut fixture = hours(&[Some(0); 30]);
@@ -323,7 +320,7 @@ fn a_rule_that_waits_for_counts_to_settle_says_nothing_until_then() {
     let (table, now) = (fixture.table(), fixture.instant(31));
     let later = rules.check(&delivery(&table), &first.state, now).unwrap();
     assert_eq!((&later.unjudged[..], later.judged), (&[][..], 0));
-    // A window that has settled, but has too few events for the rule, is worth a word.
+    // If a settled window has too few events for the rule, the rule is reported as unjudged.
     let rare = Rules::parse(&format!("{text}least = 100_000\n")).unwrap();
     let rare = rare.check(&delivery(&table), &State::default(), now);
     assert_eq!(rare.unwrap().unjudged.len(), 1);
@@ -336,8 +333,8 @@ fn a_window_that_is_not_over_is_not_judged() {
     let check = rules()
         .check(&delivery(&table), &State::default(), fixture.instant(2))
         .unwrap();
-    assert_eq!(told(&check), [("fails", Status::Pending)]);
-    // A part of a longer window says nothing of all of it, and is judged once it is complete.
+    assert_eq!(statuses(&check), [("fails", Status::Pending)]);
+    // A longer window is judged once the table covers all of it.
     let rules = Rules::parse(&RULES.replace("1h", "2h")).unwrap();
     let now = fixture.instant(4);
     let check = rules
@@ -347,13 +344,13 @@ fn a_window_that_is_not_over_is_not_judged() {
     let table = hours(&[0, 7, 7, 7].map(Some)).table();
     let check = rules.check(&delivery(&table), &check.state, now).unwrap();
     assert_eq!(
-        (check.judged, told(&check)),
+        (check.judged, statuses(&check)),
         (2, vec![("fails", Status::Pending)])
     );
 }
 
 #[test]
-fn windows_that_do_not_fit_are_refused() {
+fn windows_that_are_longer_than_a_rules_windows_are_refused() {
     let table = hours(&[0, 7].map(Some)).table();
     let rules = Rules::parse(&RULES.replace("1h", "15m")).unwrap();
     let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
@@ -368,7 +365,7 @@ fn windows_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_silence_marks_what_it_matches_while_it_lasts() {
+fn a_silence_covers_matching_findings_while_it_lasts() {
     let fixture = hours(&[0, 7, 7, 7].map(Some));
     let silenced = |silence: &str| {
         let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
@@ -392,7 +389,7 @@ fn a_silence_marks_what_it_matches_while_it_lasts() {
 }
 
 #[test]
-fn a_rule_without_counts_says_so_and_keeps_what_it_knows() {
+fn a_rule_without_counts_is_unjudged_and_keeps_its_state() {
     let fixture = hours(&[0, 7, 7, 7].map(Some));
     let table = fixture.table();
     let now = fixture.instant(4);
@@ -420,8 +417,8 @@ fn a_rule_without_counts_says_so_and_keeps_what_it_knows() {
 }
 
 #[test]
-fn among_many_groups_a_chance_is_no_finding() {
-    // Each of 400 groups has its own probability of about one in 20,000 to be this bad.
+fn a_deviation_that_is_likely_in_one_of_many_groups_is_not_a_finding() {
+    // The probability that a certain group is this bad by chance is about one in 20,000. There are 400 groups.
     let mut fixture = Fixture::delivery(&["event_name"]);
     let names: Vec<&'static str> = (0..400)
         .map(|at| &*format!("event-{at:03}").leak())
@@ -450,18 +447,18 @@ fn among_many_groups_a_chance_is_no_finding() {
     assert_eq!(found("by = ['event_name']"), 0);
 }
 
-/// Errors of each hour, and which hours are missing.
+/// Makes the number of errors of each hour; `None` for a missing hour.
 fn histories() -> impl Strategy<Value = Vec<Option<u64>>> {
     let errors = prop_oneof![3 => Just(0), 2 => Just(4), 3 => 6..20_u64, 1 => 51..100_u64];
     let hour = prop_oneof![9 => errors.prop_map(Some), 1 => Just(None)];
-    // The first hour is there, so that the first check has something to begin with.
+    // The first hour is never missing, so that the first check has counts.
     prop::collection::vec(hour, 2..20).prop_map(|mut hours| {
         hours[0] = Some(0);
         hours
     })
 }
 
-/// What a state knows of the rules.
+/// Returns the part of a state about rules.
 fn rules_of(state: &State) -> Value {
     let document: Value = serde_json::from_slice(&state.to_json()).unwrap();
     document["rules"].clone()
@@ -478,7 +475,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn window_by_window_and_all_at_once_is_the_same(errors in histories(), skip in 1..5_usize) {
+    fn frequent_and_rare_checks_have_the_same_findings(errors in histories(), skip in 1..5_usize) {
         let fixture = hours(&errors);
         let end = errors.len();
         let every = checks(&rules(), &fixture, 1..=end);
@@ -488,7 +485,7 @@ proptest! {
         let alone = |check: &Check| {
             let mut findings = without_resolved(&check.findings);
             for finding in &mut findings {
-                // What came and went between two checks may have begun the incident, and is unknown to the later one.
+                // The incident may have begun with a finding that began and ended between two checks. Then its identifier differs.
                 prop_assert!(finding.incident.is_some() || finding.status == Status::Pending);
                 finding.incident = None;
             }
@@ -498,7 +495,7 @@ proptest! {
     }
 
     #[test]
-    fn twice_is_once(errors in histories()) {
+    fn repeated_checks_change_nothing(errors in histories()) {
         let fixture = hours(&errors);
         let end = errors.len();
         let once = checks(&rules(), &fixture, 1..=end);
@@ -517,17 +514,17 @@ proptest! {
         let table = fixture.table();
         let replay = rules().replay(&delivery(&table), fixture.range(0, errors.len())).unwrap();
         let checks = checks(&rules(), &fixture, 1..=errors.len());
-        let told = |status: Status, all: &[Finding]| {
+        let times = |status: Status, all: &[Finding]| {
             let of = all.iter().filter(|finding| finding.status == status);
             of.map(|finding| (finding.id.clone(), finding.fired, finding.resolved)).collect::<Vec<_>>()
         };
-        let mut resolved: Vec<_> = checks.iter().flat_map(|check| told(Status::Resolved, &check.findings)).collect();
-        let mut replayed = told(Status::Resolved, &replay.findings);
+        let mut resolved: Vec<_> = checks.iter().flat_map(|check| times(Status::Resolved, &check.findings)).collect();
+        let mut replayed = times(Status::Resolved, &replay.findings);
         resolved.sort();
         replayed.sort();
         prop_assert_eq!(resolved, replayed);
-        let mut firing = told(Status::Firing, &checks.last().unwrap().findings);
-        let mut at_end = told(Status::Firing, &replay.findings);
+        let mut firing = times(Status::Firing, &checks.last().unwrap().findings);
+        let mut at_end = times(Status::Firing, &replay.findings);
         firing.sort();
         at_end.sort();
         prop_assert_eq!(firing, at_end);
@@ -550,13 +547,13 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_state_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(State::from_json(&bytes).is_err());
     }
 
     #[test]
-    fn other_names_in_another_order_change_nothing(seed in any::<u64>()) {
-        let told = |names: [&'static str; 3]| {
+    fn the_names_of_groups_and_their_order_do_not_matter(seed in any::<u64>()) {
+        let found = |names: [&'static str; 3]| {
             let mut fixture = Fixture::delivery(&["integration"]);
             for slot in 0..12 {
                 let row = |at: usize| (vec![names[at]], [90, noise(seed ^ (slot * 3 + at) as u64, 12), 0]);
@@ -564,23 +561,23 @@ proptest! {
             }
             let check = checks(&rules(), &fixture, 12..=12).remove(0);
             let group = |finding: &Finding| names.iter().position(|name| finding.group[0].1 == *name);
-            let mut told: Vec<_> = check
+            let mut found: Vec<_> = check
                 .findings
                 .iter()
                 .map(|finding| (group(finding), finding.rule.clone(), finding.since, finding.observed))
                 .collect();
-            told.sort_by_key(|(group, rule, ..)| (*group, rule.clone()));
-            format!("{told:?}")
+            found.sort_by_key(|(group, rule, ..)| (*group, rule.clone()));
+            format!("{found:?}")
         };
-        prop_assert_eq!(told(["a", "b", "c"]), told(["z", "y", "x"]));
+        prop_assert_eq!(found(["a", "b", "c"]), found(["z", "y", "x"]));
     }
 
     #[test]
-    fn windows_that_are_parts_of_longer_ones_change_nothing(errors in histories(), seed in any::<u64>()) {
+    fn shorter_windows_with_the_same_sums_have_the_same_findings(errors in histories(), seed in any::<u64>()) {
         let mut quarters = Fixture::new("event_delivery", &["integration"], 900);
         for (slot, errors) in errors.iter().enumerate() {
             let Some(errors) = errors else { continue };
-            // Counts of the hour that are still to come, of which each quarter but the last takes what it likes.
+            // The rest of the hour's counts. Each quarter has a pseudorandom part of the rest, and the last quarter has all of it.
             let mut left = [100 - errors, *errors, 0];
             for quarter in 0..4 {
                 let part = left.map(|count| match quarter {
@@ -598,7 +595,7 @@ proptest! {
 }
 
 #[test]
-fn one_event_above_the_limit_of_a_share_only_informs() {
+fn a_share_that_exceeds_its_limit_by_one_event_is_an_info() {
     let severities = |errors: &[u64]| {
         let errors: Vec<_> = errors.iter().copied().map(Some).collect();
         let checks = checks(&rules(), &hours(&errors), 1..errors.len() + 1);
@@ -608,13 +605,13 @@ fn one_event_above_the_limit_of_a_share_only_informs() {
     };
     assert_eq!(severities(&[0, 6, 6]), (vec![Severity::Info; 2], true));
     assert_eq!(severities(&[0, 7, 7]), (vec![Severity::Critical; 2], false));
-    // Having been worse, it stays so until it is over.
+    // A finding that has become critical stays critical until it is over.
     assert_eq!(severities(&[0, 6, 7, 6]).0[1..], [Severity::Critical; 2]);
 }
 
 #[test]
-fn a_limit_is_said_as_it_is_written() {
-    for (limit, said) in [
+fn a_sentence_has_the_exact_limit() {
+    for (limit, shown) in [
         ("10%", "10%"),
         ("7%", "7%"),
         ("0.350%", "0.35%"),
@@ -628,14 +625,14 @@ fn a_limit_is_said_as_it_is_written() {
         assert_eq!(
             sentences(&findings),
             [format!(
-                "event delivery: 31.5% of attempts failed since 2026-01-01 00:00 UTC (422 of 1,341; limit {said})"
+                "event delivery: 31.5% of attempts failed since 2026-01-01 00:00 UTC (422 of 1,341; limit {shown})"
             )]
         );
     }
 }
 
 #[test]
-fn the_order_in_which_a_rule_names_its_dimensions_changes_nothing() {
+fn the_order_of_a_rules_dimensions_does_not_matter() {
     let mut fixture = Fixture::delivery(&["event_name", "integration"]);
     for slot in 0..3 {
         let row = |event, name| (vec![event, name], [90, 10, 0]);
@@ -659,7 +656,7 @@ fn a_group_is_new_only_if_nine_tenths_of_the_history_are_known() {
             if slot == 10 * 24 {
                 rows.push((vec!["Webhook"], [100, 0, 0]));
             }
-            // The days at the beginning are not known.
+            // The first hours are missing.
             if slot >= missing {
                 fixture.add(slot, false, 0, &rows);
             }
@@ -675,21 +672,21 @@ fn a_group_is_new_only_if_nine_tenths_of_the_history_are_known() {
 }
 
 #[test]
-fn a_window_that_never_settles_holds_up_the_others_for_a_day_only() {
+fn a_window_that_never_settles_delays_later_windows_by_only_a_day() {
     let mut fixture = hours(&[0, 0].map(Some));
     fixture.add(2, true, 0, &[row(51)]);
     for slot in 3..40 {
         fixture.add(slot, false, 0, &[row(if slot < 6 { 7 } else { 0 })]);
     }
     let checks = checks(&rules(), &fixture, 3..40);
-    // It is over at 3, so it is a day old at 27.
+    // The window ends at 3, so it is a day old at 27.
     for (slot, check) in (3..).zip(&checks) {
         let judged = if slot < 27 { 2 } else { slot };
         let judged = Some(fixture.instant(judged));
         assert_eq!(check.state.judged(), judged, "{slot}");
     }
-    // Then it is judged with those after it, which are over by now; that there are too few is not said of it.
-    assert_eq!(told(&checks[27 - 3]), [("fails", Status::Resolved)]);
+    // At 27, the check judges this window and all later windows. It does not report that this window has too few events.
+    assert_eq!(statuses(&checks[27 - 3]), [("fails", Status::Resolved)]);
     assert_eq!(checks[27 - 3].findings[0].since, fixture.instant(2));
 }
 
@@ -704,7 +701,7 @@ fn counts_and_states_of_other_clusters_are_refused() {
         .check(&delivery(&one), &State::default(), now)
         .unwrap()
         .state;
-    // The state knows it after it was stored, too.
+    // A stored state also contains the cluster.
     let state = State::from_json(&state.to_json()).unwrap();
     rules().check(&delivery(&one), &state, now).unwrap();
     let refused = rules().check(&delivery(&other), &state, now).unwrap_err();
@@ -719,13 +716,13 @@ fn counts_and_states_of_other_clusters_are_refused() {
 }
 
 #[test]
-fn an_incident_that_somebody_knows_of_is_silenced() {
+fn an_acknowledged_incident_is_silenced() {
     let fixture = hours(&[0, 7, 7, 7, 7, 40, 40].map(Some));
     let table = fixture.table();
     let rules =
         Rules::parse(&RULES.replace("severity = 'critical'", "severity = 'warning'")).unwrap();
     let check = |state: &State, hour: usize| {
-        // The state crosses a restart each time.
+        // Each check reads a stored state.
         let state = State::from_json(&state.to_json()).unwrap();
         rules
             .check(&delivery(&table), &state, fixture.instant(hour))
@@ -778,7 +775,7 @@ fn an_incident_that_somebody_knows_of_is_silenced() {
 
 #[test]
 fn an_acknowledgement_ends_when_the_incident_becomes_more_severe() {
-    // 12 events above a limit of a share are a warning; from 30% on, another rule makes it critical.
+    // Above 5%, the incident is a warning. Above 30%, another rule makes it critical.
     let rules = Rules::parse(
         "window = '1h'\n\
          [[rule]]\nname = 'fails'\nkind = 'threshold'\nby = ['integration']\nabove = '5%'\nseverity = 'warning'\n\

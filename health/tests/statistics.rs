@@ -1,5 +1,5 @@
-//! Properties of the statistics, and that they answer whatever they are asked.
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+//! Properties of the statistics. For example, they return a number for every input.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use tallyfold_health::{
@@ -40,16 +40,16 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn tails_are_total(x in any_count(), n in any_count(), mean in any_float(), dispersion in any_float()) {
+    fn tails_are_finite_for_every_input(x in any_count(), n in any_count(), mean in any_float(), dispersion in any_float()) {
         for tails in all_tails(x, n, mean, dispersion) {
             prop_assert!(tails.low.is_finite() && tails.high.is_finite() && tails.low <= 0.0 && tails.high <= 0.0, "{tails:?}");
-            // Together they are certain, and then some.
+            // Both tails include x, so the sum of their probabilities is at least 1.
             prop_assert!(ln_sum(tails.low, tails.high) > -1e-6, "{tails:?}");
         }
     }
 
     #[test]
-    fn other_statistics_are_total(a in any_float(), b in any_float(), part in any_count(), whole in any_count()) {
+    fn other_statistics_are_numbers_for_every_input(a in any_float(), b in any_float(), part in any_count(), whole in any_count()) {
         prop_assert!(deviance(a, b).is_finite() && deviance(a, b) >= 0.0);
         prop_assert!(normal_ln_tail(a).is_finite() && normal_ln_tail(a) <= 0.0);
         prop_assert!(!discovery_limit(&[a, b, f64::NAN], 0, b).is_nan());
@@ -60,7 +60,7 @@ proptest! {
         }
     }
 
-    /// P(X <= x) + P(X >= x + 1) = 1, and what is farther out is less probable.
+    /// P(X <= x) + P(X >= x + 1) = 1, and a tail that begins further out is less probable.
     #[test]
     fn tails_complete_each_other(x in 0..3_000_u64, mean in 0.01..2_000.0, dispersion in 1.0..50.0) {
         let (n, p) = (3_001, mean / 2_500.0);
@@ -74,18 +74,18 @@ proptest! {
         }
     }
 
-    /// The distributions meet where their parameters do.
+    /// Without overdispersion, a negative binomial count is Poisson, and a beta-binomial count is binomial.
     #[test]
-    fn overdispersion_vanishes_without_a_step(x in 0..500_u64, mean in 0.1..300.0) {
+    fn distributions_converge_as_overdispersion_vanishes(x in 0..500_u64, mean in 0.1..300.0) {
         let near = |a: Tails, b: Tails| (a.low - b.low).abs() < 1e-5 * (1.0 - b.low) && (a.high - b.high).abs() < 1e-5 * (1.0 - b.high);
         prop_assert!(near(negative_binomial(x, mean, 1.0 + 1e-10), poisson(x, mean)));
         prop_assert!(near(beta_binomial(x, 600, mean / 600.0, 1.0 + 1e-10), binomial(x, 600, mean / 600.0)));
         prop_assert!(near(binomial(x, 1 << 52, mean / (1_u64 << 52) as f64), poisson(x, mean)));
     }
 
-    /// Merged windows: twice the events of twice the expectation deviate twice as much.
+    /// Twice the events with twice the expectation have twice the deviance.
     #[test]
-    fn deviance_scales(x in 0.0..1e9, expected in 1e-3..1e9) {
+    fn deviance_is_proportional_to_the_counts(x in 0.0..1e9, expected in 1e-3..1e9) {
         let twice = deviance(2.0 * x, 2.0 * expected);
         prop_assert!((twice - 2.0 * deviance(x, expected)).abs() <= 1e-12 * twice.max(1e-9));
     }

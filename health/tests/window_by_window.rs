@@ -1,9 +1,5 @@
-//! Checks after each window find what one replay finds, for rules that look at earlier weeks too.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
+//! Checks after each window have the same findings as one replay, even for rules that compare with earlier weeks.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod fixture;
 
@@ -52,7 +48,7 @@ fn hour(slot: usize) -> Vec<Row> {
     let row = |name: &'static str, success: u64, errors: u64| (vec![name], [success, errors, 0]);
     let usual = 500 + noise(slot as u64, 40);
     let mut rows = vec![row("a", usual, noise(slot as u64 + 99, 6))];
-    // One fails, one declines, one falls silent, one is new.
+    // "b" fails, "c" declines, "d" falls silent, and "e" is new.
     let fails = if slot >= START && (4..8).contains(&since) {
         150
     } else {
@@ -74,7 +70,8 @@ fn hour(slot: usize) -> Vec<Row> {
     rows
 }
 
-fn told(findings: &[Finding], status: Status) -> Vec<String> {
+/// Describes the findings that have a status.
+fn described(findings: &[Finding], status: Status) -> Vec<String> {
     let of = findings.iter().filter(|finding| finding.status == status);
     let mut all: Vec<String> = of
         .map(|finding| {
@@ -89,7 +86,7 @@ fn told(findings: &[Finding], status: Status) -> Vec<String> {
 }
 
 #[test]
-fn all_kinds_find_the_same_window_by_window_and_at_once() {
+fn checks_after_each_window_have_the_findings_of_a_replay() {
     let mut fixture = Fixture::delivery(&["integration"]);
     fixture.fill(0..END, hour);
     let rules = Rules::parse(RULES).unwrap();
@@ -100,19 +97,19 @@ fn all_kinds_find_the_same_window_by_window_and_at_once() {
         .unwrap();
     let mut resolved: Vec<String> = checks
         .iter()
-        .flat_map(|check| told(&check.findings, Status::Resolved))
+        .flat_map(|check| described(&check.findings, Status::Resolved))
         .collect();
     resolved.sort();
-    assert_eq!(resolved, told(&replay.findings, Status::Resolved));
-    let firing = told(&checks.last().unwrap().findings, Status::Firing);
-    assert_eq!(firing, told(&replay.findings, Status::Firing));
+    assert_eq!(resolved, described(&replay.findings, Status::Resolved));
+    let firing = described(&checks.last().unwrap().findings, Status::Firing);
+    assert_eq!(firing, described(&replay.findings, Status::Firing));
     for rule in rules.names() {
         assert!(
             replay.findings.iter().any(|finding| finding.rule == rule),
-            "{rule} has found nothing"
+            "{rule} has no finding"
         );
     }
-    // One check that comes late leaves the same state, to the last digit of what was expected.
+    // A late check has the same state, to the last digit of the expected counts.
     for end in [START + 6, START + 14, START + 30, END] {
         let late = fixture::checks(&rules, &fixture, [START, end].into_iter());
         assert_eq!(late[1].state, checks[end - START].state);
@@ -153,13 +150,13 @@ fn extreme_counts_are_judged_without_a_panic() {
 }
 
 #[test]
-fn windows_that_are_far_apart_take_no_memory() {
+fn windows_that_are_far_apart_need_little_memory() {
     let rules = Rules::parse(&format!(
         "{RULES}\n[[rule]]\nname = 'off'\nkind = 'reconciliation'"
     ))
     .unwrap();
     let mut fixture = Fixture::delivery(&["integration"]);
-    // Thousands of years lie between them.
+    // Thousands of years lie between the second and the third window.
     for slot in [0, 1, 60_000_000, 60_000_001] {
         fixture.add(slot, false, 5, &[(vec!["a"], [10, 0, 0])]);
     }
@@ -169,7 +166,7 @@ fn windows_that_are_far_apart_take_no_memory() {
     assert_eq!(replay.findings.len(), 1);
 }
 
-/// What a finding says in numbers.
+/// Returns the identifier and the numbers of a finding.
 fn numbers(finding: &Finding) -> (String, f64, Option<f64>, u64, Option<u64>) {
     let Finding {
         id,
@@ -183,14 +180,14 @@ fn numbers(finding: &Finding) -> (String, f64, Option<f64>, u64, Option<u64>) {
 }
 
 #[test]
-fn as_much_history_as_is_needed_gives_the_same_numbers_as_more() {
-    // Two weeks of history are less work than six.
+fn more_history_than_needed_does_not_change_the_numbers() {
+    // With two weeks instead of six, the test is faster.
     let by = "by = [\"integration\"]\n";
     let shorter = format!("{by}baseline = {{ weeks = 2 }}\n");
     let rules = RULES.replacen(by, &shorter, 3);
     let rules = Rules::parse(&rules).unwrap();
     let needed = rules.needs()[0].back_s as usize / 3_600;
-    // The first check may come on any day of the week on which the variance is learned anew.
+    // The first check may come at any time of the day, although the variance is learned once a day.
     for first in [55 * DAY + 8, 60 * DAY] {
         let table = |from: usize| {
             let mut fixture = Fixture::delivery(&["integration"]);
@@ -208,7 +205,7 @@ fn as_much_history_as_is_needed_gives_the_same_numbers_as_more() {
         );
         assert_eq!(few, more);
         let exact = checks(&rules, &exact, first..=first + 30);
-        // A replay judges more windows at once, and all of them by the same numbers.
+        // A replay judges more windows at once, but with the same numbers.
         let replay = rules
             .replay(
                 &delivery(&longer.table()),
