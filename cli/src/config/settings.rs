@@ -40,8 +40,8 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     /// The start of its section, if it comes from a file.
     pub(crate) origin: Option<Origin>,
-    /// The options of its client ([`tallyfold::MachineOptions`]). Instead of the secret, they may contain the place from which
-    /// to read it.
+    /// The options of its client ([`tallyfold::MachineOptions`]). Instead of the secret, they may contain the place of the
+    /// secret.
     pub(crate) client: Given,
     pub(crate) network: NetworkSettings,
     /// The labels of its exported counts.

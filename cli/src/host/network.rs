@@ -197,7 +197,7 @@ fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
         .or_else(|| error.source())
 }
 
-/// Returns the name by which the core recognizes a network error.
+/// Returns the core's name for a network error.
 pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
     let links: Vec<_> = chain(error).collect();
     if let Some(name) = links.iter().find_map(|link| certificate_name(*link)) {

@@ -59,7 +59,7 @@ pub(crate) async fn gather(
     keeper.flush(collect).await
 }
 
-/// Drives a call to its end. An error stays in the call, from which the collect or the follow takes it.
+/// Drives a call to its end. An error stays in the call, where the collect or the follow finds it.
 pub(crate) async fn driven(session: &Session, mut drive: Drive) -> Drive {
     let _ = session.drive(&mut drive.call).await;
     drive
@@ -193,7 +193,7 @@ impl Following {
         }
     }
 
-    /// Returns the state from which a later follow can resume.
+    /// Returns the state that a later follow can resume.
     pub(crate) fn state(&self) -> String {
         self.machine.state()
     }
