@@ -10,7 +10,7 @@ tallyfold::options! {
     pub struct ReceiverOptions {
         /// The name under which the state remembers what the receiver was notified of.
         ///
-        /// Keep it for as long as the receiver is the same.
+        /// With another name, the receiver is notified of all firing alerts again.
         name: String,
         /// The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a default address.
         ///
@@ -53,7 +53,7 @@ tallyfold::options! {
         alert_for_ms: u64 [Milliseconds] = ALERT_FOR_MS,
         /// How long to try again when a receiver fails.
         ///
-        /// A later call sends what was not accepted.
+        /// A later call sends the messages that were not accepted.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
         /// The seed of the random part of waits.
         seed: u64 [Host] = 0,

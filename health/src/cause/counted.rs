@@ -8,7 +8,7 @@ use super::leaves::{Element, Leaves, Tally};
 /// have the overall rate, and a leaf with far more events is expected to have its own earlier rate.
 const PRIOR: f64 = 70.0;
 
-/// The counts of one leaf. They serve only for ranking and weighing, so they are floats.
+/// The counts of one leaf. They are floats, because they are used only for ranking and weighing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaf {
     /// How many events of the part were observed.

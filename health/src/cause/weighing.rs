@@ -1,6 +1,6 @@
 //! Weighs candidates leaf by leaf: do the counts fit an incident in this combination better than no incident?
 //!
-//! An incident adds failures: of the attempts that would have succeeded, it makes a share fail. This share differs from
+//! An incident makes a share of the attempts fail that would otherwise have succeeded. This share differs from
 //! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
 //! count of a leaf is near its expectation. The expectation drifts naturally from window to window, and is less certain
 //! if the leaf has a short history. In both cases, counts are negative binomial. So a leaf that is far from both cases is
@@ -95,7 +95,7 @@ struct Scale {
     level: f64,
     /// The share of attempts, or of events of the part, that the incident changes.
     effect: f64,
-    /// Leaves are weighed together until this many events are expected of them.
+    /// Leaves are weighed together until their expected events reach this number.
     least: f64,
     together: Cell,
     score: f64,
@@ -169,7 +169,7 @@ impl Scale {
             (usual * square(cell.expected) + UNEVENNESS * square(cell.added)) / square(with);
         let gain = ln_likelihood(cell.observed, with, uneven)
             - ln_likelihood(cell.observed, cell.expected, usual);
-        // A leaf that moved the other way can't be evidence for an incident, however uneven incidents are.
+        // A leaf that moved in the opposite direction isn't evidence for an incident, no matter how uneven incidents are.
         let is_against = (cell.observed - cell.expected) * cell.added < 0.0;
         self.score += if is_against { gain.min(0.0) } else { gain };
     }

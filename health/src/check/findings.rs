@@ -201,12 +201,11 @@ pub(crate) struct Context<'r> {
     pub(crate) provisional: bool,
 }
 
-/// For how many milliseconds a group must have had too few events until its finding is unjudged. For long windows, it is
-/// at least two windows.
+/// A finding is unjudged if its group had too few events for this many milliseconds or, if they are longer, for two windows.
 const UNSEEN_MS: i64 = 3_600_000;
 
 impl Context<'_> {
-    /// Returns whether there were too few events lately to judge whether a finding continues.
+    /// Returns whether there were too few recent events to judge whether a finding continues.
     fn is_unseen(&self, live: &Live) -> bool {
         let windows = 2_000 * i64::from(self.rule.window.seconds());
         self.judged

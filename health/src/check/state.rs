@@ -1,4 +1,4 @@
-//! The state that one check leaves for the next.
+//! The state that a check returns for the next check.
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
@@ -9,7 +9,7 @@ use crate::cause::explanation::Amount;
 use crate::incidents::incident::{Incident, IncidentHold};
 use crate::rules::names::Severity;
 
-/// The state that one check leaves for the next: how far each rule has judged, which findings are pending or firing, and
+/// The state that a check returns for the next check: how far each rule has judged, which findings are pending or firing, and
 /// their incidents.
 ///
 /// [`State::to_json`] and [`State::from_json`] write and read it. Its size grows only with the findings that are pending
@@ -18,13 +18,13 @@ use crate::rules::names::Severity;
 pub struct State {
     /// The cluster and the client whose counts were judged.
     pub(crate) identity: Identity,
-    /// What the check leaves for each rule, sorted by name.
+    /// The state of each rule, sorted by name.
     pub(crate) rules: Vec<RuleState>,
     /// The incidents that are open or may be reopened, sorted by identifier.
     pub(crate) incidents: Vec<Incident>,
 }
 
-/// What a check leaves for one rule.
+/// The state of one rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RuleState {
     /// The name of the rule.
@@ -50,7 +50,7 @@ pub(crate) struct Live {
     pub(crate) fired: Option<Timestamp>,
     /// The end of the last window after which there was no evidence that the finding is over, such as a bad window.
     pub(crate) until: Timestamp,
-    /// The end of the last window that was judged.
+    /// The end of the last window that had enough events to judge the group.
     pub(crate) seen: Timestamp,
     /// The evidence that the finding has ended: the logarithm of a likelihood ratio.
     pub(crate) evidence: f64,

@@ -59,10 +59,10 @@ pub struct PageHead {
 }
 
 impl PageHead {
-    /// The number of bytes at the start of a page that contain the length of its head.
+    /// The number of first bytes that [`PageHead::length`] needs.
     pub const FIRST: usize = FORMAT.len() + 8;
 
-    /// Reads from the first bytes of a page where its head ends.
+    /// Returns the position at which a page's head ends, from the first bytes of the page.
     ///
     /// # Errors
     /// `invalid_checkpoint` for bytes that aren't a page, and for a page of a later version.
@@ -142,7 +142,7 @@ impl PageHead {
         last.map_or(self.length, |last| self.bytes_of(last).end)
     }
 
-    /// Compares the counts of a set of sums with its checksum.
+    /// Compares the counts of a set of sums with their checksum.
     ///
     /// # Errors
     /// `invalid_checkpoint` for damaged bytes.

@@ -17,7 +17,7 @@ tallyfold::names! {
         Pending = "pending",
         /// Bad for as many windows as the rule requires, or more.
         Firing = "firing",
-        /// It fired, and since then too few events were seen to say whether it is over.
+        /// It fired, but later windows have too few events to show whether it is over.
         Unjudged = "unjudged",
         /// It fired and is over, which is reported only once.
         Resolved = "resolved",

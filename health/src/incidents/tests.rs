@@ -161,7 +161,7 @@ fn findings_that_share_a_value_and_a_beginning_are_one_incident() {
     assert_eq!(count(&[fails("S3", 4), explained(0.9)]), 1);
     assert_eq!(count(&[fails("S3", 4), explained(0.2)]), 2);
     assert_eq!(count(&[fails("GA", 4), explained(0.9)]), 2);
-    // A finding about all events belongs to an incident that began at the same time.
+    // A finding about all events joins an incident that began at about the same time.
     let budget = |quarter| finding("budget", &[], quarter);
     assert_eq!(count(&[fails("S3", 4), budget(5)]), 1);
     assert_eq!(count(&[fails("S3", 4), budget(14)]), 2);
@@ -201,7 +201,7 @@ fn a_wider_finding_joins_only_if_a_part_explains_half_of_it() {
         let findings = [silent.clone(), part.clone(), source];
         check(&state, 6, &findings).1.len()
     };
-    // The source has lost far more events than the pair, and then hardly more.
+    // The pair has lost 200 events: less than half of 900, but more than half of 300.
     assert_eq!([with(900.0), with(300.0)], [2, 1]);
     // An integration that gets events from only one source falls silent with this source.
     let mut within = silent;

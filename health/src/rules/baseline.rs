@@ -300,7 +300,7 @@ impl Baseline {
             let mut worst: Option<BadWindow> = None;
             let mut is_judged = false;
             for &length in &lengths {
-                // Longer sums change slowly, so only every `stride`-th one is judged.
+                // Longer sums change slowly, so only every `stride`-th sum is judged.
                 let stride = (length / 12).max(1);
                 if length > 1 && !(slot + 1 + past.calendar().offset()).is_multiple_of(stride) {
                     continue;
@@ -572,7 +572,7 @@ impl Group<'_> {
         (ln_p <= limit && is_far).then_some(ln_p)
     }
 
-    /// Compares the share of a sum with the hour before. Even a share that often drifts far may hardly ever rise suddenly.
+    /// Compares the share of a sum with the hour before. This finds sudden rises even if the share often drifts far.
     /// Returns the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
     fn sudden_rise(&mut self, slot: usize, length: usize, limit: f64) -> Option<(Noise, f64)> {
         let is_short = length <= self.judging.slots.in_seconds(SUDDEN_RISE);
@@ -677,8 +677,8 @@ impl Group<'_> {
     }
 
     /// Returns whether the deviation of a share is already over: the shares of the last slots are a hundred times more probable
-    /// if the deviation ended before these slots. Otherwise, a single failure long after the end could begin a finding of a small
-    /// group.
+    /// if the deviation ended before these slots. Without this check, a single failure long after the end could begin a finding of
+    /// a small group.
     fn is_over(&self, slot: usize, run: usize, look: &Look, phi: f64) -> bool {
         if self.past.compare != Compare::Shares {
             return false;

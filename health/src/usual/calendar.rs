@@ -150,7 +150,7 @@ impl Calendar {
                 .map(|change| change.hours)
                 .collect();
             hours.dedup();
-            // In the easternmost time zones, Sunday begins on Saturday at noon UTC.
+            // New Zealand's clocks change on Saturday at 14:00 UTC, so a change may happen from noon of that day on.
             let begin = day * self.per_day as i64 - self.first - self.per_day as i64 / 2;
             let at = usize::try_from(begin).unwrap_or_default();
             for hours in hours {

@@ -14,9 +14,9 @@ const FEWEST_DAYS: usize = 4;
 /// Assumptions about how much counts vary. `least` and `unknown` are squares of relative standard deviations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prior {
-    /// Every group varies at least this much.
+    /// The minimum for each group.
     pub(crate) least: f64,
-    /// A group without enough days varies this much.
+    /// The assumption for a group without enough days.
     pub(crate) unknown: f64,
     /// A count is remarkable if its score is this many times the highest score of all but a few days. The three factors
     /// are for sums of up to an hour, of up to six hours, and for longer sums. There are more short sums, so more of them

@@ -12,12 +12,13 @@ const SORTING: usize = 8;
 
 /// All combinations of the values of some attributes, each with a cell.
 pub(crate) struct Cuboid {
+    /// The attributes, as bits.
     pub(crate) attributes: u8,
     index: Index,
     pub(crate) cells: Vec<Cell>,
     /// For each cell, its first leaf.
     pub(crate) firsts: Vec<u32>,
-    /// The evidence that each cell is a cause; `NEG_INFINITY` where it can't be one.
+    /// The evidence that each cell is a cause; `NEG_INFINITY` if it can't be one, NaN if it is not computed yet.
     pub(crate) scores: Vec<f64>,
     /// The log of the number of cells that have leaves.
     pub(crate) log_cells: f64,
@@ -25,8 +26,7 @@ pub(crate) struct Cuboid {
 
 /// Finds the cell of a leaf.
 enum Index {
-    /// A cell for each possible combination. The pairs are the attributes and the factors of their values in the position of a
-    /// cell.
+    /// A cell for each possible combination. Each pair is an attribute, and the factor of its value in the position of a cell.
     Table(Vec<(usize, usize)>),
     /// A cell for each combination that occurs: for each leaf, the position of its cell.
     Listed(Vec<u32>),
