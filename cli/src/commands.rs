@@ -152,7 +152,8 @@ enum Command {
     /// Sends counts to another system, once or whenever a window has ended
     ///
     /// Exits with 3 if the service or the destination refuses the credentials, with 4 if either of them fails, and with 5 if the
-    /// destination rejected counts or did not acknowledge them. After a signal, --follow exits with 0.
+    /// destination rejected counts. After a signal, --follow exits with 5 if the destination rejected counts or did not acknowledge
+    /// them, and else with 0.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
     Push(AllFlags<push::PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint

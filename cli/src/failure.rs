@@ -156,6 +156,7 @@ impl From<Error> for Failure {
             ("dimensions", "--by"),
             ("group_by", "--by"),
             ("labels", "--label"),
+            ("step", "--by-window"),
             ("url", "URL"),
         ];
         let error = renamed.into_iter().fold(error, |error, (name, own)| {

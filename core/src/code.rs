@@ -99,7 +99,7 @@ codes! {
     OverlappingCoverage "overlapping_coverage" Config,
     /// A window crosses the edge of a step or range, and its counts can't be split.
     UnalignedWindow "unaligned_window" Config,
-    /// Two tables do not have the same dimensions or metric.
+    /// Two tables differ in their dimensions, metric, filter, cluster or client.
     IncompatibleTables "incompatible_tables" Config,
     /// A checkpoint that is incomplete, was changed, belongs to another query, has counts of the future, or is in use.
     InvalidCheckpoint "invalid_checkpoint" Config,

@@ -47,7 +47,7 @@ export interface DashboardElement extends HTMLElement {
   zone: string;
   /** The language in which numbers and times are written. By default, that of the page. */
   locale: string | undefined;
-  /** Rules as TOML, for the views that need some. No attribute. */
+  /** Rules as TOML, for the views that need some. In `<tallyfold-dashboard>`, the attribute `rules` is an address instead: {@link TallyfoldDashboard.rulesSrc}. */
   rules: string | undefined;
 }
 

@@ -13,7 +13,8 @@ export const NOW = "2026-03-11T00:05:00Z";
 /** The last 24 hours then. */
 export const DAY = { start: "2026-03-10T00:00:00Z", end: "2026-03-11T00:00:00Z" };
 
-const dist = fileURLToPath(new URL("../dist/", import.meta.url));
+/** The modules of the package, as a page without a bundler loads them. */
+const MODULES = fileURLToPath(new URL("../dist/", import.meta.url));
 /** The policy that `tallyfold dashboard` sends. */
 const command = new URL("../../../cli/src/commands/dashboard.rs", import.meta.url);
 const [, policy] = /const POLICY: &str = "([^"]+)"/.exec(await readFile(command, "utf8"));
@@ -36,6 +37,8 @@ export class World {
   asked = [];
   element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
   lang = 'lang="en"';
+  /** The folder of the page's modules. */
+  modules = MODULES;
   #server;
 
   /** @param options Of the sandbox, such as its scene. */
@@ -91,7 +94,9 @@ export class World {
         <script type="module" src="/modules/dashboard.js"></script></head>
         <body><main>${this.element}</main></body></html>`);
     }
-    const text = await readFile(dist + path.replace("/modules/", "")).catch(() => undefined);
+    const text = await readFile(this.modules + path.replace("/modules/", "")).catch(
+      () => undefined,
+    );
     response.setHeader("content-type", "text/javascript");
     if (text === undefined) response.writeHead(path === "/favicon.ico" ? 204 : 404);
     return response.end(text);

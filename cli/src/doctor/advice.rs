@@ -33,6 +33,11 @@ pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the p
 
 /// Returns the advice for a network failure, by its name in the core.
 pub(crate) fn of_trouble(name: &str) -> &'static str {
+    let name = if name.starts_with("PROXY_") {
+        "ProxyError"
+    } else {
+        name
+    };
     let found = BY_TROUBLE.iter().find(|(known, _)| *known == name);
     found.map_or(BROKEN, |(_, advice)| advice)
 }
@@ -172,6 +177,12 @@ mod tests {
         assert!(given.len() >= 15, "{given:?}");
         let advised: BTreeSet<&str> = BY_TROUBLE.iter().map(|(name, _)| *name).collect();
         assert_eq!(given, advised);
+        for (name, _) in source
+            .match_indices("\"PROXY_")
+            .map(|(at, _)| source[at + 1..].split_once('"').unwrap())
+        {
+            assert_eq!(of_trouble(name), of_trouble("ProxyError"), "{name}");
+        }
         assert_eq!(advised.len(), BY_TROUBLE.len());
     }
 

@@ -246,6 +246,7 @@ fn unanswered(place: &Place, proxy: Option<&ProxyOnPath>, error: &reqwest::Error
     });
     let name = match trouble {
         "ProxyError" => CheckName::Proxy,
+        trouble if trouble.starts_with("PROXY_") => CheckName::Proxy,
         "SSLError" => CheckName::Tls,
         trouble if trouble.contains("CERT") => CheckName::Tls,
         _ => CheckName::Http,
@@ -343,10 +344,7 @@ fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> String {
 fn replaced_authorities() -> Option<OsString> {
     let is_read = cfg!(all(unix, not(target_vendor = "apple")));
     let names = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
-    names
-        .into_iter()
-        .filter(|_| is_read)
-        .find_map(env::var_os)
+    names.into_iter().filter(|_| is_read).find_map(env::var_os)
 }
 
 fn common_name<'a>(

@@ -1,4 +1,4 @@
-//! An incident: findings that belong together. Its headline is the finding that explains most of the others.
+//! An incident: findings that belong together. Its headline is the finding that explains more of the others than any other one.
 
 use std::cmp::Reverse;
 
@@ -33,7 +33,7 @@ pub struct Incident {
     /// The end of the last bad window of all parts so far.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub until: Timestamp,
-    /// The identifier of the part that explains most of the other parts.
+    /// The identifier of the part that explains more of the other parts than any other one.
     pub headline: String,
     /// The sentence of the headline, with the names of the other findings.
     pub sentence: String,

@@ -353,7 +353,7 @@ class Incident:
     until: str
     """The end of the last bad window of all parts so far."""
     headline: str
-    """The identifier of the part that explains most of the other parts."""
+    """The identifier of the part that explains more of the other parts than any other one."""
     sentence: str
     """The sentence of the headline, with the names of the other findings."""
     silenced: bool

@@ -244,8 +244,8 @@ class Rules:
         """Judges the windows that have settled since the last check.
 
         A repeated check judges no window twice, and a late check judges all windows since the last
-        check. Without a state, a check judges the windows of the last day. The same counts and
-        state give the same findings, in every language.
+        check. Without a state, a check judges the windows of the last day. The same counts, state
+        and time give the same findings, in every language.
 
         Args:
             delivery: counts of event delivery with the history that `needs` lists.

@@ -100,9 +100,9 @@ export interface FetchResponse {
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
-/** How many windows of a collect are done, when one has just been settled. */
+/** How many windows of a collect are done, when it has just read, split or postponed one, or given one up. */
 export interface Progress extends WindowCounts {
-  /** The window that has just been settled: read, failed, halved or postponed. */
+  /** The window that it has just read, split, postponed or given up. */
   readonly window: Window;
   /** How many milliseconds the collect has taken so far. */
   readonly elapsedMs: number;

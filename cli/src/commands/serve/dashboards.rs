@@ -372,7 +372,7 @@ impl Subject {
             "10m",
             &format!("absent({build})"),
             "No exporter of tallyfold is scraped",
-            "Nothing is known of event delivery. A restarted exporter continues from its state, and loses nothing.",
+            "Prometheus gets no counts of event delivery. A restarted exporter continues from its state, and loses nothing.",
         ));
         write(alert(
             "TallyfoldExporterUnhealthy",
