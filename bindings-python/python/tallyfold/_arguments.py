@@ -425,7 +425,8 @@ class NotifyArguments(TypedDict, total=False):
     patience: float | None
     """How long to try again when a receiver fails.
 
-    A later call sends what was not accepted. In seconds. `None` for no limit. Default: `5`.
+    A later call sends the messages that were not accepted. In seconds. `None` for no limit.
+    Default: `5`.
     """
 
 
@@ -435,7 +436,7 @@ class ReceiverArguments(TypedDict, total=False):
     name: Required[str]
     """The name under which the state remembers what the receiver was notified of.
 
-    Keep it for as long as the receiver is the same.
+    With another name, the receiver is notified of all firing alerts again.
     """
     url: str | None
     """The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a

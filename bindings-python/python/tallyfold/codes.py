@@ -36,7 +36,7 @@ not have.
 
 `unaligned_window`: A window crosses the edge of a step or range, and its counts can't be split.
 
-`incompatible_tables`: Two tables do not have the same dimensions or metric.
+`incompatible_tables`: Two tables differ in their dimensions, metric, filter, cluster or client.
 
 `invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query, has
 counts of the future, or is in use.
@@ -184,7 +184,9 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "unaligned_window": (
         "A window crosses the edge of a step or range, and its counts can't be split."
     ),
-    "incompatible_tables": "Two tables do not have the same dimensions or metric.",
+    "incompatible_tables": (
+        "Two tables differ in their dimensions, metric, filter, cluster or client."
+    ),
     "invalid_checkpoint": (
         "A checkpoint that is incomplete, was changed, belongs to another query, has counts of the "
         "future, or is in use."

@@ -34,8 +34,8 @@ Examples:
   tallyfold follow --by integration,reason
       Each 15-minute window when it has ended, and again if late events change its counts.
   tallyfold follow --since 24h --state follow.json --format ndjson >> changes.ndjson
-      Begins a day back. When started again, the command resumes where it stopped. After a kill, it may
-      write the last revision again: keep the last line for each window, revision and group.
+      Begins a day back. When started again, the command resumes where it stopped. After a kill, it
+      may write the last revision again: keep the last line for each window, revision and group.
   tallyfold follow --from 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z --format csv
       Ends when all windows of that day are settled.
 ";

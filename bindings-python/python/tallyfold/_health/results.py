@@ -488,9 +488,9 @@ class ErrorBudget:
     measure: Measure
     """Which events the budget limits."""
     dimensions: list[DimensionName]
-    """The dimensions of its groups, each of which has a budget of its own."""
+    """The dimensions to group by. Each group has its own budget."""
     where: dict[str, list[str]]
-    """For each dimension named, the values that count."""
+    """For each restricted dimension, the values to keep."""
     share: float
     """The share of events that may fail or be filtered: 0.05 for 5%."""
 

@@ -99,7 +99,7 @@ export const errorCodes = [
  * `invalid_page`: `page` or `perPage` below 1.
  * `overlapping_coverage`: Two tables cover the same time.
  * `unaligned_window`: A window crosses the edge of a step or range, and its counts can't be split.
- * `incompatible_tables`: Two tables do not have the same dimensions or metric.
+ * `incompatible_tables`: Two tables differ in their dimensions, metric, filter, cluster or client.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query,
  * has counts of the future, or is in use.
  * `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds
@@ -328,13 +328,13 @@ export type ExportWindows = "settled" | "all";
  * `rate`: A share that differs from the same windows of earlier weeks.
  * `volume`: A count that differs from the same windows of earlier weeks.
  * `day_off`: A group whose parts all decline for a day, as on a holiday.
- * `ratio`: Deliveries for each event that came in, where their number changes.
- * `silent`: No event at all where there usually are some.
- * `vanished`: A group that has always been there and is gone.
- * `new`: A group that has never been there.
+ * `ratio`: A number of deliveries per ingested event that differs from earlier weeks.
+ * `silent`: No events at a time when there usually are some.
+ * `vanished`: A group that always had events, and has none now.
+ * `new`: A group that had no events before.
  * `budget`: Errors that use up a budget too fast.
  * `undelivered`: Events that were ingested, but neither delivered, failed nor filtered.
- * `reconciliation`: Reported totals that are not the sums of their rows.
+ * `reconciliation`: Reported totals that differ from the sums of their rows.
  */
 export type RuleKind =
   | "threshold"
@@ -363,7 +363,7 @@ export type Severity = "info" | "warning" | "critical";
  *
  * `pending`: Bad, but not yet for as many windows as the rule requires.
  * `firing`: Bad for as many windows as the rule requires, or more.
- * `unjudged`: It fired, and since then too few events were seen to say whether it is over.
+ * `unjudged`: It fired, but later windows have too few events to show whether it is over.
  * `resolved`: It fired and is over, which is reported only once.
  */
 export type Status = "pending" | "firing" | "unjudged" | "resolved";
@@ -773,7 +773,7 @@ export interface Incident {
   readonly fired: string;
   /** The end of the last bad window of all parts so far. */
   readonly until: string;
-  /** The identifier of the part that explains most of the other parts. */
+  /** The identifier of the part that explains more of the other parts than any other one. */
   readonly headline: string;
   /** The sentence of the headline, with the names of the other findings. */
   readonly sentence: string;
@@ -867,9 +867,9 @@ export interface ErrorBudget {
   readonly metric: Metric;
   /** Which events the budget limits. */
   readonly measure: Measure;
-  /** The dimensions of its groups, each of which has a budget of its own. */
+  /** The dimensions to group by. Each group has its own budget. */
   readonly dimensions: readonly Dimension[];
-  /** For each dimension named, the values that count. */
+  /** For each restricted dimension, the values to keep. */
   readonly where: Readonly<Record<string, readonly string[]>>;
   /** The share of events that may fail or be filtered: 0.05 for 5%. */
   readonly share: number;
@@ -1358,8 +1358,8 @@ export interface NotifyArguments {
   /**
    * How long to try again when a receiver fails.
    *
-   * A later call sends what was not accepted. In milliseconds. `Infinity` for no limit. Default:
-   * `5,000`.
+   * A later call sends the messages that were not accepted. In milliseconds. `Infinity` for no
+   * limit. Default: `5,000`.
    */
   readonly patienceMs?: number | undefined;
 }
@@ -1494,7 +1494,7 @@ export interface ReceiverArguments {
   /**
    * The name under which the state remembers what the receiver was notified of.
    *
-   * Keep it for as long as the receiver is the same.
+   * With another name, the receiver is notified of all firing alerts again.
    */
   readonly name: string;
   /**
