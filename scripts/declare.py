@@ -30,7 +30,7 @@ KINDS = {
     "config": "The arguments or the order of calls are wrong; usually nothing was sent.",
     "auth": "The credentials or the tokens were refused, or there are none.",
     "service": "The service or the connection to it has failed.",
-    "response": "The bytes of a response, or of a saved table, are not a valid result.",
+    "response": "A response or a saved table is not a valid result, or could not be processed.",
 }
 #: Values whose name in the packages is another one.
 RENAMED = {"Format": "ExportFormat", "Progress": "WindowCounts", "Windows": "ExportWindows"}

@@ -125,7 +125,7 @@ enum Command {
     /// Counts the events of a long range, and resumes from a checkpoint
     #[command(before_help = collect::EXAMPLES)]
     Collect(AllFlags<collect::CollectFlags>),
-    /// Compares the counts of a range with an earlier range
+    /// Compares the counts of a range with those of an earlier range
     #[command(before_help = compare::EXAMPLES)]
     Compare(AllFlags<compare::CompareFlags>),
     /// Applies rules to counts, and reports what is wrong
@@ -151,9 +151,9 @@ enum Command {
     Follow(AllFlags<follow::FollowCommand>),
     /// Sends counts to another system, once or whenever a window has ended
     ///
-    /// Exits with 3 if the service or the destination refuses the credentials, with 4 if either of them fails, and with 5 if the
-    /// destination rejected counts. After a signal, --follow exits with 5 if the destination rejected counts or did not acknowledge
-    /// them, and else with 0.
+    /// Exits with 3 if the service or the destination refuses the credentials, with 4 if either of them fails, with 5 if the
+    /// destination rejected counts or, with --follow, did not acknowledge them, and with 6 if windows or clusters are missing.
+    /// After a signal, --follow exits with 5 or 0.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
     Push(AllFlags<push::PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint

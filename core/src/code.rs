@@ -101,7 +101,7 @@ codes! {
     UnalignedWindow "unaligned_window" Config,
     /// Two tables differ in their dimensions, metric, filter, cluster or client.
     IncompatibleTables "incompatible_tables" Config,
-    /// A checkpoint that is incomplete, was changed, belongs to another query, has counts of the future, or is in use.
+    /// A checkpoint that is incomplete, was changed, belongs to another query, has counts from the future, or is in use.
     InvalidCheckpoint "invalid_checkpoint" Config,
     /// The counts that a collect keeps take more memory than allowed. `keep` adds windows up to save memory.
     MemoryLimit "memory_limit" Config,
@@ -144,7 +144,7 @@ codes! {
 
     /// The response has a content type other than JSON.
     WrongContentType "wrong_content_type" Response,
-    /// The response has a compression that was not requested, or is compressed more than once.
+    /// The response uses a content encoding that was not requested, or is compressed more than once.
     WrongContentEncoding "wrong_content_encoding" Response,
     /// The body is an HTML page instead of JSON.
     HtmlResponse "html_response" Response,
@@ -170,13 +170,13 @@ codes! {
     WrongType "wrong_type" Response,
     /// A count that is not a string of ASCII digits.
     InvalidCount "invalid_count" Response,
-    /// A count above 2^64 - 1, or a count or change that is too large for the numbers of a column.
+    /// A count above 2^64 - 1, or a count or change that is too large for a column's number type.
     CountOverflow "count_overflow" Response,
     /// A count above 2^53, for a target that stores 64-bit floats.
     InexactCount "inexact_count" Response,
     /// A sum of counts above 2^64 - 1.
     SumOverflow "sum_overflow" Response,
-    /// The response is about another window than the one requested.
+    /// The response is for a window other than the one requested.
     WindowMismatch "window_mismatch" Response,
     /// An entry's dimensions are not exactly the requested ones.
     DimensionMismatch "dimension_mismatch" Response,
@@ -198,7 +198,7 @@ codes! {
     Crashed "crashed" Response,
     /// A saved table that this version can't read, or that was changed after it was written.
     InvalidTable "invalid_table" Response,
-    /// Counts of adjacent windows do not add up to the counts of the whole time.
+    /// Counts of adjacent windows do not add up to the counts of the whole range.
     WindowsNotAdditive "windows_not_additive" Response,
 }
 

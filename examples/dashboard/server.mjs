@@ -2,7 +2,7 @@
 // server, which queries the service.
 //
 // Takes the address and the credentials of the service from the environment (TALLYFOLD_CLUSTER_ENDPOINT and so on);
-// the end of the hour is the first argument, or now. PORT is the port, or any free one.
+// the page shows the hour that ends at the first argument, or now. The server listens on PORT, or on any free port.
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";

@@ -17,13 +17,13 @@ tallyfold::options! {
         /// The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
         ///
         /// It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a digit. The names of
-        /// the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. So counts by other dimensions are
-        /// another metric, and no sum contains an event twice.
+        /// the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. Counts by other dimensions therefore have
+        /// another metric name, and no sum over a metric counts an event twice.
         name: Option<String> = None,
         /// Which windows are written.
         ///
         /// By default, formats of files, such as CSV, contain all windows. Formats of other systems contain only settled
-        /// ones, because counts that another system has stored can't be withdrawn. A revision is always written.
+        /// ones, because counts that another system has stored can't be withdrawn. Revisions of a follow are always written.
         windows: Option<Windows> = None,
         /// Refuses counts above 2^53 if the destination stores 64-bit floats.
         ///

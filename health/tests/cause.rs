@@ -171,7 +171,7 @@ fn a_change_of_everything_has_no_narrower_cause() {
     );
     assert_eq!(explanation.unexplained, explanation.change);
     assert!(
-        explanation.sentence.contains("no cause is narrower"),
+        explanation.sentence.contains("there is no narrower cause"),
         "{}",
         explanation.sentence
     );
@@ -376,7 +376,7 @@ fn an_earlier_incident_is_left_out_unless_it_is_kept() {
     assert!(
         by_default
             .sentence
-            .ends_with("An unusual window before is left out.")
+            .ends_with("One unusual earlier window was left out.")
     );
     let kept = explained(&before, &now, true);
     assert_eq!((kept.before.part, kept.change), (460, 34));

@@ -10,6 +10,7 @@ import { joined } from "../src/values/input.js";
 import type { Fetch, FetchInit, FetchResponse, Progress, Window } from "../src/values/types.js";
 import type { DashboardQuery, LoadOptions } from "./elements.js";
 import { iso } from "./range.js";
+import { turn } from "./turns.js";
 
 /** What was read of a range: all of it, or as much as could be read, and why not more. */
 export interface Loaded {
@@ -138,6 +139,9 @@ const NEWLINE = 0x0a;
 /** So many windows may wait to be read by the library before the stream of the range pauses. */
 const AHEAD = 64;
 
+/** For so long windows are read without a pause. In the pauses, the page draws and responds to clicks. */
+const AT_ONCE_MS = 8;
+
 /**
  * Answers the client's requests for single windows from the lines of one request for the whole range. What the range
  * lacks is requested window by window. So is everything if the server has no ranges.
@@ -232,7 +236,12 @@ class RangeStream {
     if (date) headers.push(["date", date]);
     const text = new TextDecoder();
     let place: string | undefined;
+    let until = performance.now() + AT_ONCE_MS;
     for await (const line of linesOf(response)) {
+      if (performance.now() > until) {
+        await turn();
+        until = performance.now() + AT_ONCE_MS;
+      }
       if (place !== undefined) {
         // A `Response` of its own for each window would take longer than the window.
         const whole = async () => line.slice().buffer;

@@ -213,7 +213,7 @@ pub(crate) fn described(
 pub(crate) fn written(value: &Value, argument: &Argument) -> Option<String> {
     match value {
         Value::Text(text) => Some(text.clone()),
-        Value::Endless => Some("none".to_owned()),
+        Value::Endless => Some("no limit".to_owned()),
         Value::Whole(number) => Some(match argument.unit() {
             None => number.to_string(),
             Some(Unit::Milliseconds) => duration(u64::try_from(*number).ok()?),

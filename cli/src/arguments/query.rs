@@ -132,7 +132,7 @@ pub(crate) struct StepFlags {
     /// Also splits counts into windows of this length: 15m, 1h, 1d
     #[arg(long, value_name = "STEP", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) by_window: Option<String>,
-    /// The time zone of the days of --by-window 1d: Europe/Berlin [default: UTC]
+    /// The time zone of the days of --by-window 1d, such as Europe/Berlin [default: UTC]
     ///
     /// A day is shorter or longer when the clocks change, in most zones by an hour. All timestamps stay in UTC, in flags
     /// and in the output.
@@ -372,7 +372,7 @@ impl Flags for Sharing {
 pub(crate) struct RangeFlags {
     /// How far back: 15m, 24h, 7d [default: 1h]
     ///
-    /// Counted back from --to. Without --to, the range ends at the last whole minute.
+    /// Counted back from the end of the range (--to, or its default).
     #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = Suggested(ranges), hide_possible_values = true)]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday

@@ -62,14 +62,14 @@ pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: ten and a half weeks for the standard
 rules, which may take some minutes. It judges the last day first. Later runs read only what is new.
 If clusters have names, --state and --history are folders with files for each cluster.
-A finding is pending until as many windows are bad as the rule's key `for` requires. It is
+A finding is pending until enough windows are bad; the rule's key `for` sets how many. It is
 provisional until --settle has passed since the last of these windows ended. Then the command sends
 an alert. Run the command every few minutes.
 Exit codes: 0 if no warning or critical finding fires; 1 if one fires (pending, provisional,
 acknowledged and silenced findings do not count); 2 for invalid flags, rules or files; 3 if the
 service refuses the credentials; 4 if the service fails, or if a receiver does not accept a message;
 5 for invalid responses; 6 if windows or clusters are missing, or if the rules can't judge whether a
-finding is over. If a file can't be stored (2) or a message can't be sent (4), that code replaces 1.";
+finding is over. If a file can't be stored (2) or a message can't be sent (4), that code is used.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -78,13 +78,13 @@ pub(crate) struct CheckFlags {
     /// The subcommand, if there is one.
     #[command(subcommand)]
     pub(crate) action: Option<CheckAction>,
-    /// The file with the rules [default: health.toml here, or the standard rules]
+    /// The file with the rules [default: as configured, or else health.toml here, or else the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// Where to store the state for the next run [default: next to the rules, such as health.state]
+    /// Where to store the state for the next run [default: as configured, or next to the rules, such as health.state]
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     state: Option<PathBuf>,
-    /// Where to store the counts that rules look back on [default: next to the rules, such as health.history]
+    /// Where to store the counts that rules look back on [default: as configured, or next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z

@@ -55,7 +55,7 @@ Examples:
   tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
       One row for each integration and day.
   tallyfold delivery --since 15m --fail-above 5% --quiet > /dev/null
-      A health job: exits with 1 if an integration fails, and prints which one.
+      A health job: exits with 1 if more than 5% of an integration's attempts failed, and prints which integrations.
 ";
 
 /// The examples at the start of the help of `ingestion`.
@@ -108,8 +108,8 @@ pub(crate) async fn find(
     let mut range = flags.range.window(unix_ms())?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
-        // This format contains only settled windows, and the newest windows of the range are not settled. So read a range of the
-        // same length that ends earlier.
+        // This format contains only settled windows, and the newest windows of the range are not settled. So end the range
+        // earlier. With --since it keeps its length; with --from it keeps its start.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;
@@ -137,10 +137,10 @@ pub(crate) async fn find(
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Health")]
 pub(crate) struct VerdictFlags {
-    /// Exits with 1 if more than this share of a row's attempts failed: 5%
+    /// Exits with 1 if more than this share of a row's attempts failed: 5%, 0.5%
     ///
     /// Attempts are delivered and failed events; filtered events do not count. Rows with fewer attempts than --fewest are not judged.
-    /// The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if there were no events.
+    /// The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if a cluster has no events.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
     /// Judges only rows with at least this many attempts
@@ -190,7 +190,7 @@ impl Limit {
             } else if judged == 0 {
                 let fewest = self.fewest;
                 stderr.warning(format_args!(
-                    "{place}no row has {fewest} attempts, so none was judged"
+                    "{place}no row has at least {fewest} attempts, so none was judged"
                 ));
             }
         }

@@ -91,7 +91,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
 pub(crate) struct DashboardFlags {
     /// The address and port to listen on; port 0 selects a free one [default: 127.0.0.1:9465, or a free port]
     ///
-    /// With an address that other machines can reach, --password-file or --trust-header is required.
+    /// An address that other machines can reach requires a password (--password-file) or --trust-header.
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     listen: Option<String>,
     #[command(flatten)]
@@ -105,10 +105,10 @@ pub(crate) struct DashboardFlags {
     /// Does not open the browser
     #[arg(long, help_heading = "Serving")]
     no_open: bool,
-    /// The file with the rules [default: health.toml here, or the standard rules]
+    /// The file with the rules [default: as configured, or else health.toml here, or else the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// Where to store responses for settled windows [default: next to the rules, such as health.history]
+    /// Where to store responses for settled windows [default: as configured, or next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-Each check takes at most 10 seconds, or --timeout. Nothing is retried.
+Each check takes at most 10 seconds, unless you set --timeout. Nothing is retried.
 Exit codes: 0 if no check failed, even with warnings; else the code of the first failed check (2
 settings or clock, 3 credentials or tokens, 4 the service or the connection to it, 5 its responses);
 6 if checks failed for some clusters, but not for all.";

@@ -34,8 +34,9 @@ Examples:
   tallyfold follow --by integration,reason
       Each 15-minute window when it has ended, and again if late events change its counts.
   tallyfold follow --since 24h --state follow.json --format ndjson >> changes.ndjson
-      Begins a day back. When started again, the command resumes where it stopped. After a kill, it
-      may write the last revision again: keep the last line for each window, revision and group.
+      Begins a day back. When started again, the command resumes where it stopped. If it was
+      killed, it may write the last revision again: keep the last line for each window, revision
+      and group.
   tallyfold follow --from 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z --format csv
       Ends when all windows of that day are settled.
 ";
@@ -49,8 +50,8 @@ pub(crate) struct FollowCommand {
     endurance: Declared<Endurance>,
     /// Where to store the position for the next run: a file, or a folder with a file for each named cluster
     ///
-    /// The command stores its position after it has written a revision, so no revision is missing after a restart. After a
-    /// kill, the next run may write the last revision again, with the same number: keep the last line for each window, revision
+    /// The command stores its position after it has written a revision, so no revision is missing after a restart. If
+    /// the command was killed, the next run may write the last revision again, with the same number: keep the last line for each window, revision
     /// and group.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
@@ -178,10 +179,10 @@ impl Printing<'_> {
 enum RevisionFormat {
     /// For people: the newest counts of each group that has changed, with the change.
     Table,
-    /// One JSON document on each line, for each revision: the newest counts of the window and their changes.
+    /// One JSON document per revision, each on a line: the newest counts of the window and their changes.
     Json,
-    /// One JSON object on each line, for each group that has changed: the signed changes. The sum of a group's changes over all
-    /// revisions of a window is its newest counts.
+    /// One JSON object per changed group, each on a line, with the signed changes. A group's changes over all revisions of a window
+    /// add up to its newest counts.
     Ndjson,
     /// The same rows as ndjson, as comma-separated values.
     Csv,

@@ -17,9 +17,9 @@ use crate::stderr::Stderr;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold init
-      Writes tallyfold.toml, which commands that run in this folder read once you trust it (tallyfold trust).
+      Writes tallyfold.toml. Commands that run in this folder use it after you trust it (tallyfold trust).
   tallyfold init ~/.config/tallyfold/tallyfold.toml
-      Writes a configuration that commands of this user read in any folder.
+      Writes your own configuration, which your commands read in any folder.
   tallyfold init -
       Prints the configuration.
   tallyfold init --rules health.toml
@@ -43,7 +43,7 @@ pub(crate) struct InitFlags {
 /// Writes the file, and a note about the next step.
 ///
 /// # Errors
-/// If the file exists, or can't be written.
+/// If the file exists and `--force` is not given, or if it can't be written.
 pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
     let (path, text) = match &flags.rules {
         Some(path) => (path, [Rules::STANDARD, &Rules::kinds()].concat()),

@@ -42,7 +42,7 @@ Examples:
   tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN --follow --state otlp.json
       Sends each window when it has ended, and later corrections. When started again, the command resumes where it stopped.
   tallyfold push --to otlp http://127.0.0.1:9090/api/v1/otlp/v1/metrics --follow --cumulative --state totals.json
-      Sends running totals of settled windows, for destinations that refuse deltas, such as Prometheus.
+      Sends running totals of settled windows, for OTLP destinations that refuse deltas, such as Prometheus.
   tallyfold push grafana --follow --state /var/lib/tallyfold
       Sends to the destination in the section [push.grafana] of the configuration.
 ";

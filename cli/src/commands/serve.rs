@@ -80,8 +80,8 @@ pub(crate) struct ServingFlags {
         help_heading = "Serving"
     )]
     pub(super) listen: String,
-    /// Reports unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window, or twice
-    /// --reread if that is longer]
+    /// Reports unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window or --reread,
+    /// whichever is longer]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
     /// Accepts only requests for this hostname, such as metrics.example; may be repeated [default: any hostname]

@@ -63,7 +63,7 @@ pub(crate) struct WatchFlags {
     /// Shows only this many rows, the highest-ranking ones
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// A file with the rules whose findings the view shows [default: more than 10% fail, or more fail than before]
+    /// A file with the rules whose findings the view shows [default: more than 10% of attempts fail, or more than before]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     #[command(flatten)]

@@ -608,7 +608,7 @@ fn finish(
             let Some(whole) = whole else {
                 continue;
             };
-            let page = whole.filtered(is_wanted);
+            let page = whole.with_only(is_wanted);
             if page.is_empty() {
                 continue;
             }

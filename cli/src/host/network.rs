@@ -267,8 +267,8 @@ fn system_name(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// The maximum number of bytes that are read from a file of certificates. Together, all certificates that a system trusts have
-/// about a quarter of a megabyte.
+/// The maximum number of bytes that are read from a file of certificates. All certificates that a system trusts take up about a
+/// quarter of a megabyte together.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Creates a TLS configuration that trusts the system's authorities and the certificates in a file.

@@ -1,4 +1,4 @@
-//! The client of one cluster: the core's machine, the network, the two clocks of this machine, and the loop that drives calls.
+//! The client of one cluster: the core's `Machine`, the network, the wall clock, the monotonic clock, and the loop that drives calls.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -31,15 +31,15 @@ pub(crate) struct Session {
     pub(crate) http: Http,
     /// Prints messages to the user.
     pub(crate) stderr: Rc<Stderr>,
-    /// What is known about the service, for all sessions that share it.
-    known: Rc<Known>,
+    /// What all copies of this session share.
+    common: Rc<Common>,
     /// The part of the process that uses this session, if several parts share responses.
     sharer: Option<Sharer>,
 }
 
-/// What is known about a service.
+/// What all copies of a session share.
 #[derive(Default)]
-struct Known {
+struct Common {
     /// Notified whenever an exchange has ended. The exchange may have requested a token that other calls wait for.
     exchanged: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
@@ -71,12 +71,12 @@ impl Session {
             clock: Clock::start(),
             http,
             stderr,
-            known: Rc::default(),
+            common: Rc::default(),
             sharer: None,
         })
     }
 
-    /// Returns this client for one part of the process, if several parts read the same windows. The calls of the part use
+    /// Returns this client for one of several parts of the process that read the same windows. The calls of each part use
     /// responses that other parts have just read.
     pub(crate) fn shared(&self, sharer: Sharer) -> Rc<Self> {
         Rc::new(Self {
@@ -91,16 +91,16 @@ impl Session {
         self.sharer.as_ref()?.by(metric, own)
     }
 
-    /// Returns by how many milliseconds this machine's clock is ahead of the service's; 0 if the clock is behind, or before the
-    /// first response.
+    /// Returns by how many milliseconds this machine's clock is ahead of the service's; 0 if it is behind or at most a minute
+    /// ahead, or before the first successful response.
     pub(crate) fn ahead_ms(&self) -> i64 {
-        self.known.ahead_ms.get()
+        self.common.ahead_ms.get()
     }
 
     /// Returns the current time in milliseconds since 1970, by the clock that is behind: this machine's or the service's.
     /// Returns `None` before the first successful response.
     pub(crate) fn corrected_ms(&self) -> Option<i64> {
-        let (service, now) = (self.known.service.get()?, self.now());
+        let (service, now) = (self.common.service.get()?, self.now());
         let passed_ms = now.monotonic_ms.saturating_sub(service.monotonic_ms);
         let service_ms = service.unix_ms.saturating_add_unsigned(passed_ms);
         Some(now.unix_ms.min(service_ms))
@@ -108,7 +108,7 @@ impl Session {
 
     /// Sets the function that is called with each request that has ended.
     pub(crate) fn watch(&self, on_attempt: OnAttempt) {
-        self.known.on_attempt.replace(Some(on_attempt));
+        self.common.on_attempt.replace(Some(on_attempt));
     }
 
     /// Returns the current time by both clocks.
@@ -186,8 +186,8 @@ impl Session {
     fn report_clock(&self, attempt: &Attempt, begun: Now) {
         if attempt.code.is_none() {
             let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
-            self.known.ahead_ms.set(ahead_ms.max(0));
-            self.known.service.set(Some(Now {
+            self.common.ahead_ms.set(ahead_ms.max(0));
+            self.common.service.set(Some(Now {
                 unix_ms: begun.unix_ms.saturating_sub(ahead_ms),
                 ..begun
             }));
@@ -199,10 +199,10 @@ impl Session {
             true => ClockNotice::Warning,
             false => ClockNotice::Note,
         };
-        if notice <= self.known.clock_notice.get() {
+        if notice <= self.common.clock_notice.get() {
             return;
         }
-        self.known.clock_notice.set(notice);
+        self.common.clock_notice.set(notice);
         let (name, text) = (&self.name, &difference.message);
         match notice {
             ClockNotice::Warning => self.stderr.warning(format_args!("{name}: {text}")),
@@ -217,13 +217,13 @@ impl Session {
         };
         self.stderr.detail(AttemptLine(&self.name, &attempt));
         self.report_clock(&attempt, begun);
-        if let Some(on_attempt) = &mut *self.known.on_attempt.borrow_mut() {
+        if let Some(on_attempt) = &mut *self.common.on_attempt.borrow_mut() {
             on_attempt(&attempt);
         }
     }
 }
 
-/// How urgent a message about the two clocks is.
+/// How urgent a message about the difference between this machine's clock and the service's is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum ClockNotice {
     #[default]
@@ -253,7 +253,7 @@ impl<T> Driven<'_, T> {
         let begun = self.session.now();
         if let Some(response) = sharer.take(asked, begun) {
             let fed = response.feed(self.call);
-            self.session.known.exchanged.notify_waiters();
+            self.session.common.exchanged.notify_waiters();
             // Discards the report of the request, because the request was not sent.
             let _ = self.call.attempt();
             if let Some(copy) = self.copy.as_deref_mut() {
@@ -264,7 +264,7 @@ impl<T> Driven<'_, T> {
         let mut response = Copied::default();
         let limit = self.limit();
         let reported = exchange(outgoing, limit, self.call, Some(&mut response)).await;
-        self.session.known.exchanged.notify_waiters();
+        self.session.common.exchanged.notify_waiters();
         if let Some(copy) = self.copy.as_deref_mut() {
             copy.clone_from(&response);
         }
@@ -279,7 +279,7 @@ impl<T> Driven<'_, T> {
         let limit = self.limit();
         let copy = self.copy.as_deref_mut().filter(|_| copies);
         let reported = exchange(outgoing, limit, self.call, copy).await;
-        self.session.known.exchanged.notify_waiters();
+        self.session.common.exchanged.notify_waiters();
         reported
     }
 
@@ -288,7 +288,7 @@ impl<T> Driven<'_, T> {
         let session = self.session;
         let token_request = async {
             loop {
-                let exchanged = session.known.exchanged.notified();
+                let exchanged = session.common.exchanged.notified();
                 if session.machine.token_epoch() != epoch {
                     return;
                 }
@@ -316,7 +316,7 @@ impl<T> Driven<'_, T> {
 impl<T> Drop for Driven<'_, T> {
     fn drop(&mut self) {
         self.call.close();
-        self.session.known.exchanged.notify_waiters();
+        self.session.common.exchanged.notify_waiters();
     }
 }
 

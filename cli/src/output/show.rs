@@ -19,16 +19,16 @@ pub(crate) struct ShowFlags {
     ///
     /// csv, ndjson and parquet contain one row for each group, or one for each group and window if windows are kept separate.
     /// --order sets the order of the rows. Formats of other systems have their own order, and contain only counts that no
-    /// longer change (--windows).
+    /// longer change, unless you set --windows all.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_default_value = true)]
     pub(crate) format: OutputFormat,
-    /// Shows only this many rows, ranked by --order (by default errors)
+    /// Shows only this many groups, ranked by --order (by default errors)
     ///
-    /// The rows of all clusters are ranked together. If windows are kept separate, a group is ranked by its sum and
+    /// The groups of all clusters are ranked together. If windows are kept separate, a group is ranked by its sum and
     /// keeps all of its windows. Totals include all rows.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Orders rows by this count or rate, highest first; `compare` orders by its change
+    /// Orders rows by this count or rate, highest first; compare orders by the change of it
     #[arg(long, value_enum, value_name = "COUNT")]
     pub(crate) order: Option<OrderFlag>,
     /// Writes to this file instead of stdout (-); an existing file is replaced atomically
@@ -68,11 +68,11 @@ pub(crate) enum OutputFormat {
     Parquet,
     /// OpenMetrics text, for Prometheus.
     Openmetrics,
-    /// The OpenTelemetry protocol as JSON, one request for each line.
+    /// The OpenTelemetry protocol as JSON, one request per line.
     OtlpJson,
     /// InfluxDB's line protocol.
     Influx,
-    /// DogStatsD datagrams, one for each line.
+    /// DogStatsD datagrams, one per line.
     Dogstatsd,
 }
 
@@ -104,9 +104,9 @@ pub(crate) enum OrderFlag {
     Filtered,
     /// Events that were not delivered: errors and filtered together.
     Undelivered,
-    /// The share of errors in success and errors.
+    /// The share of attempts that failed: errors / (success + errors).
     ErrorRate,
-    /// The share of filtered in all events.
+    /// The share of all events that were filtered.
     FilteredRate,
 }
 

@@ -254,7 +254,7 @@ fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
     let signs = [
         (Stage::Provisional, "~ may still change"),
-        (Stage::Failed, "! not read"),
+        (Stage::Failed, "! read failed"),
     ];
     let used = signs
         .iter()
@@ -301,14 +301,14 @@ const HELP: [&str; 14] = [
     "/ Esc      filter rows; show all",
     "c          next cluster",
     "r          read now what may change",
-    "~ may still change   ! not read",
-    "· no errors in a window   ? unread",
+    "~ may still change   ! read failed",
+    "· no errors   ? not read yet",
     "",
     "errors    were lost",
     "filtered  were dropped on purpose",
-    "change    of errors since the window",
-    "          before, as of the newest",
-    "rate      errors of all to be sent",
+    "change    errors of the newest window",
+    "          minus those of the one before",
+    "rate      errors as a share of attempts",
 ];
 
 /// Draws the help in the middle of the view, above the line of keys.
@@ -676,9 +676,9 @@ mod tests {
             .filter(|cell| is(cell, Modifier::ITALIC));
         // Four of the twelve windows are provisional. Each is drawn in five rows and in the line of marks, so the number of
         // italic cells is a multiple of 24.
-        let windows = provisional.filter(|cell| cell.symbol() != " ").count();
-        assert_eq!(windows % 24, 0);
-        assert!(windows > 0);
+        let cells = provisional.filter(|cell| cell.symbol() != " ").count();
+        assert_eq!(cells % 24, 0);
+        assert!(cells > 0);
     }
 
     #[test]

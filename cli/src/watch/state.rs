@@ -70,9 +70,9 @@ pub(crate) enum Order {
     Filtered,
     /// Events that were delivered.
     Delivered,
-    /// The share of errors in success and errors.
+    /// The share of attempts that failed: errors / (success + errors).
     Rate,
-    /// The names.
+    /// The names, in ascending order.
     Name,
 }
 

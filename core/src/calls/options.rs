@@ -52,7 +52,7 @@ crate::options! {
         ///
         /// Tables and states contain it. Tables and states with another name are refused. By default, it consists of
         /// the address, the Client ID, and a checksum of the headers that you add to requests. Set it if the address of
-        /// a cluster changes, or if your program provides the access tokens, which decide whose counts are read.
+        /// a cluster changes, or if you provide the access tokens, which decide whose counts are read.
         identity: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,

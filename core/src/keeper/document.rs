@@ -16,7 +16,8 @@ use crate::wire::json::writer::json_of;
 /// The bytes before the checksum.
 const BEFORE: &[u8] = b"\"digest\":\"";
 
-const DAMAGED: &str = "this was damaged or changed since it was written: its checksum is another";
+const DAMAGED: &str =
+    "this was damaged or changed since it was written: its checksum does not match";
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -74,7 +74,7 @@ crate::options! {
         ///
         /// A window is read again until then.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// Settles a window early if its readings stay equal for at least its length.
+        /// Settles a window early if its counts have not changed for at least the length of a window.
         ///
         /// This needs fewer requests, but loses the events that arrive after the last reading.
         settle_when_unchanged: bool = false,

@@ -22,7 +22,7 @@ tallyfold::options! {
         headers: TargetHeaders = TargetHeaders::default(),
         /// Allows messages to be sent by plain http to another machine.
         ///
-        /// The network can then read them.
+        /// Others on the network can then read them.
         allow_http: bool = false,
         /// The message of a webhook: JSON with placeholders such as `{{sentence}}`.
         template: Option<String> = None,
@@ -51,7 +51,7 @@ tallyfold::options! {
         ///
         /// It should be longer than a few intervals between calls.
         alert_for_ms: u64 [Milliseconds] = ALERT_FOR_MS,
-        /// How long to try again when a receiver fails.
+        /// How long to keep retrying when a receiver fails.
         ///
         /// A later call sends the messages that were not accepted.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),

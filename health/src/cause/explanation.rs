@@ -36,7 +36,7 @@ pub struct Explanation {
     pub is_normal: bool,
     /// The probability, from 0 to 1, that all events together vary at least this much by chance.
     pub probability: f64,
-    /// The windows of `before` that were left out because their rate is unusual. A window that is in both tables stays.
+    /// The earlier windows that were left out because their rate is unusual.
     pub left_out: Vec<Window>,
     /// The explanation in one sentence.
     pub sentence: String,
@@ -210,8 +210,11 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
     );
     let left_out = match explanation.left_out.len() {
         0 => String::new(),
-        1 => " An unusual window before is left out.".to_owned(),
-        windows => format!(" {} unusual windows before are left out.", grouped(windows)),
+        1 => " One unusual earlier window was left out.".to_owned(),
+        windows => format!(
+            " {} unusual earlier windows were left out.",
+            grouped(windows)
+        ),
     };
     if explanation.is_normal {
         let percent = libm::round(explanation.probability * 100.0);
@@ -220,7 +223,9 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
         );
     }
     if explanation.causes.is_empty() {
-        return format!("{change}; everything changed alike, so no cause is narrower.{left_out}");
+        return format!(
+            "{change}; everything changed alike, so there is no narrower cause.{left_out}"
+        );
     }
     let causes: Vec<String> = explanation.causes.iter().map(named).collect();
     format!(

@@ -239,7 +239,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
 
 /// Returns the error for a damaged page.
 pub(crate) fn damaged() -> Error {
-    let message = "this was damaged or changed since it was written: its checksum is another";
+    let message = "this was damaged or changed since it was written: its checksum does not match";
     Error::new(Code::InvalidCheckpoint, message)
 }
 

@@ -125,7 +125,7 @@ impl Page {
 
     /// Keeps only the windows for which `is_kept` returns true.
     #[must_use]
-    pub fn filtered(mut self, is_kept: impl Fn(Window) -> bool) -> Self {
+    pub fn with_only(mut self, is_kept: impl Fn(Window) -> bool) -> Self {
         let mut next = 0;
         let places = self.windows.iter().map(|head| {
             is_kept(head.window).then(|| {
@@ -149,7 +149,7 @@ impl Page {
     /// Merges a page that was read later. Each of its windows replaces all windows of this page that it overlaps.
     ///
     /// # Errors
-    /// `incompatible_tables` for counts of another client, or by other dimensions; `group_limit` for more than 1 GiB of values.
+    /// `incompatible_tables` for counts of another client or endpoint, or by other dimensions; `group_limit` for more than 1 GiB of values.
     pub fn with(self, later: Self) -> Result<Self> {
         let identity = later.identity.with(&self.identity, "have")?;
         if (self.metric, self.dimensions) != (later.metric, later.dimensions) {
@@ -160,7 +160,7 @@ impl Page {
             let mut later = later.windows.iter();
             later.any(|head| head.window.overlaps(window))
         };
-        let earlier = self.filtered(|window| !is_replaced(window));
+        let earlier = self.with_only(|window| !is_replaced(window));
         let both = [earlier, later];
         let (mut values, mut ids) = (Vec::new(), [Vec::new(), Vec::new()]);
         for (one, other) in both[0].values.iter().zip(&both[1].values) {

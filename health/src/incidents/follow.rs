@@ -31,7 +31,7 @@ impl Following {
         }
     }
 
-    /// Handles the findings that `is_included` selects, in any order. It replays two events of each finding in chronological
+    /// Handles the findings that `is_included` selects; `findings` may be in any order. It replays two events of each finding in chronological
     /// order: when the finding began to fire, and when a window showed that it was over. `over` has the time of the second event
     /// for each finding. So a late check has the same result as checks after each window.
     pub(crate) fn follow(

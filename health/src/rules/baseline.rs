@@ -50,8 +50,8 @@ const WEEKEND: f64 = 0.7;
 /// A count may be this many standard deviations below the fewest events of a day off.
 const BY_CHANCE: f64 = 2.0;
 
-/// One decline explains the counts nearly as well as another one if the logarithm of its likelihood, multiplied by the first
-/// number, is lower by at most the second number. Adjacent windows deviate alike, so a small difference shows nothing.
+/// One decline explains the counts nearly as well as another one if its gain in log likelihood over no decline, multiplied by the
+/// first number, falls short of the other's gain by at most the second number. Adjacent windows deviate alike, so a small difference shows nothing.
 const NEARLY_AS_WELL: (f64, f64) = (1.05, 4.0);
 
 /// The natural logarithm of 2. A two-sided test doubles the probability.
@@ -127,7 +127,7 @@ impl Baseline {
         /// Sets how many earlier weeks are compared, from 1 to 8.
         weeks: usize,
 
-        /// Sets how many windows earlier or later than usual events may come, up to 8.
+        /// Sets by how many windows events may come earlier or later than usual, up to 8.
         neighbours: usize,
 
         /// Sets which deviations are bad.
@@ -588,8 +588,9 @@ impl Group<'_> {
         Some((noise, ln_p))
     }
 
-    /// Returns whether a decline looks like a day off. On a listed holiday, it is enough if some events still come. On other
-    /// days, all parts of a source must also decline alike, at once, before the busy hours, and for about a day at most.
+    /// Returns whether a decline looks like a day off. Enough events must still come (see [`LEFT`]). On a listed
+    /// holiday, that is enough. On other days, there must also be a rule for days off, and all parts of a source must decline
+    /// alike, at once, before the busy hours, and for about a day at most.
     fn is_day_off(&mut self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
         let end = slot + 1;
         let calendar = self.past.calendar();
@@ -654,8 +655,8 @@ impl Group<'_> {
         is_at_once && parts.mix().is_kept(end, run.max(hour))
     }
 
-    /// Returns whether a deviation continues: the last parts of a sum deviate nearly as much as the whole sum. Without
-    /// this check, an incident that is over could begin a finding.
+    /// Returns whether a deviation continues: the last parts of a sum and its last window still deviate in the same direction, by
+    /// a large part of the whole sum's deviation. Without this check, an incident that is over could begin a finding.
     fn continues(&self, slot: usize, length: usize, look: &Look) -> bool {
         let size = |look: &Look| match self.past.compare {
             Compare::Counts => look.expected,
@@ -696,7 +697,8 @@ impl Group<'_> {
         evidence >= OVER
     }
 
-    /// Returns how many slots a deviation has lasted. It began when the counts came closer to the bad level than to the usual one.
+    /// Returns how many slots a deviation has lasted. Its windows together deviate by more than half of the smallest
+    /// change that matters, and by more than a quarter of the deviation's size.
     fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
         let (run, size) = self.lasted(slot, length, is_high, 0.0);
         // A much smaller earlier deviation, or a single event where few are expected, doesn't belong to the deviation.

@@ -1,5 +1,5 @@
 //! Natural logarithms of the probabilities of single counts, by the saddle point form of Loader (2000). This form never
-//! subtracts two large numbers, so it stays precise for large counts and far from the mean.
+//! subtracts large logarithms that nearly cancel, so it stays precise for large counts and far from the mean.
 
 use libm::{lgamma, log, log1p};
 

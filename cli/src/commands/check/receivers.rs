@@ -22,8 +22,8 @@ use crate::output::sink::write_to;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold check test-receivers --slack oncall
-      Sends a test message to the receiver of the section [slack.oncall], and prints whether the receiver
-      accepted it.
+      Sends a test message to the receiver of the section [slack.oncall], and prints whether it
+      was accepted.
   tallyfold check test-receivers --pagerduty on-call --resolve
       Sends a test message, and then the message that the test is over.
 ";

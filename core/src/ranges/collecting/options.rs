@@ -40,7 +40,7 @@ crate::options! {
         group_by: Option<Vec<Dimension>> = None,
         /// The length of the windows that are read; they start at multiples of it, counted from midnight UTC.
         ///
-        /// The service advises 5 to 15 minutes.
+        /// The service's documentation recommends 5 to 15 minutes.
         window: TimeStep = TimeStep::QUARTER,
         /// How many windows are read at the same time.
         concurrency: u32 = 8,
@@ -49,8 +49,8 @@ crate::options! {
         ///
         /// A window is halved at a multiple of this length, counted from midnight UTC.
         finest: TimeStep = TimeStep::MINUTE,
-        /// Which part of the windows to collect, from 0, and how many parts there are, when several machines share
-        /// the work.
+        /// To share the work among several machines: which part of the windows this one collects, and how many parts there
+        /// are. The first part is 0.
         part: Option<(u32, u32)> = None,
         /// For how long after a window's end its counts may still change.
         ///
@@ -59,8 +59,8 @@ crate::options! {
         /// What is kept of the windows that were read: `windows`, a step such as `1h` or `1d`, or `total`.
         ///
         /// `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its windows;
-        /// `total` keeps their sum. Windows are added up as they settle, so memory grows with groups and kept
-        /// steps, not with windows.
+        /// `total` keeps their sum. With a step or `total`, windows are added up as they settle, so memory grows with the
+        /// number of groups and steps, not of windows.
         keep: Keep = Keep::Windows,
         /// About how many bytes the counts may take: the stored counts, and the counts of the responses being read.
         ///
@@ -68,9 +68,9 @@ crate::options! {
         /// time. A window that needs more than its share is read alone. If that is not enough, or if the stored counts
         /// alone take more, reading ends with an error.
         memory_limit: u64 = 1024 * 1024 * 1024,
-        /// Removes the parts of a checkpoint that lie entirely before the range.
+        /// Removes the counts of a checkpoint that lie entirely before the range.
         ///
-        /// By default they stay, so that a collect of an earlier range can use them.
+        /// By default they stay, so that a later run over an earlier range can use them.
         drop_old: bool = false,
         /// A table that covers a part of the range already.
         ///

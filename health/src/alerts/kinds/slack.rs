@@ -1,6 +1,6 @@
 //! An incoming webhook of Slack, which accepts `{"text": …}` and answers `ok`.
 //!
-//! Slack reads `&`, `<` and `>` in a text as the beginning of an entity, a link or a mention, so they are escaped.
+//! In a text, Slack uses `&`, `<` and `>` for entities, links and mentions, so they are escaped.
 
 use std::sync::Arc;
 

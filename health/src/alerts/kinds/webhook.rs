@@ -72,8 +72,8 @@ impl Template {
     /// values must not.
     fn check(&self) -> Result<(), String> {
         let filled = self.fill(|name| match VALUES.contains(&name) {
-            true => "{}".to_owned(),
-            false => "\\\"".to_owned(),
+            true => r#"{"":0}"#.to_owned(),
+            false => r#"\""#.to_owned(),
         });
         match serde_json::from_str::<IgnoredAny>(&filled) {
             Ok(_) => Ok(()),
@@ -216,7 +216,7 @@ mod tests {
     fn a_template_that_would_make_invalid_json_is_refused() {
         for (template, expected) in [
             (r#"{"text": {{sentence}}}"#, "this isn't valid JSON"),
-            (r#"{"text": "{{finding}}"#, "this isn't valid JSON"),
+            (r#"{"text": "{{finding}}"}"#, "this isn't valid JSON"),
             ("", "this isn't valid JSON"),
             (
                 "{\n\"text\": \"{{sentense}}\"}",

@@ -33,8 +33,8 @@ burn = [{ rate = 14.4, long = "1h", short = "5m" }, { rate = 6, long = "6h", sho
 least = 100
 "#;
 
-/// The natural logarithm of one in ten thousand. A burn rate fires only if the probability of so many errors, at an error rate
-/// that just meets the budget, is at most this.
+/// The natural logarithm of one in ten thousand. A burn rate fires only if the probability of at least as many errors, at
+/// an error rate that just meets the budget, is at most one in ten thousand.
 const LN_P: f64 = -9.210_340_371_976_182;
 
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in

@@ -50,7 +50,7 @@ impl Vanished {
         /// Sets the length of a period in seconds.
         over: u64,
 
-        /// Sets the length of the history in seconds. A length below one period counts as one period.
+        /// Sets the length of the history in seconds. With less than two periods of history, the rule finds nothing.
         history: u64,
     }
 
