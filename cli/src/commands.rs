@@ -50,7 +50,7 @@ Examples:
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  check found something wrong, or more events failed than --fail-above allows
+  1  check found something wrong; with --fail-above, too many events failed, or there were none
   2  invalid arguments, configuration or file
   3  the service refused the credentials or a token
   4  the service or the connection to it failed

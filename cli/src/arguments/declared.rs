@@ -209,11 +209,11 @@ pub(crate) fn described(
     (surface.paragraphs(known, spelling), default)
 }
 
-/// Formats a default as a user would write it; returns `None` if there is nothing to show.
+/// Formats a default for the help; returns `None` if there is nothing to show.
 pub(crate) fn written(value: &Value, argument: &Argument) -> Option<String> {
     match value {
         Value::Text(text) => Some(text.clone()),
-        Value::Endless => Some("no limit".to_owned()),
+        Value::Endless => Some("none, which means no limit".to_owned()),
         Value::Whole(number) => Some(match argument.unit() {
             None => number.to_string(),
             Some(Unit::Milliseconds) => duration(u64::try_from(*number).ok()?),

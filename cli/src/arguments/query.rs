@@ -349,7 +349,7 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// The flags for the counts that a collect keeps, and for several machines that share its work.
+/// The flags for the counts that a collect keeps, and for several machines that share its work. Only `drop_old` needs a checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Arg, Args, ValueEnum};
 use tallyfold::{CollectOptions, CountTable, Timestamp, Window, compare};
 
 use crate::app::App;
@@ -13,7 +14,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
 use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Counted, Part, Report, contradiction, spans};
-use crate::output::show::ShowFlags;
+use crate::output::show::{OutputFormat, ShowFlags};
 use crate::output::write::write;
 
 /// The examples at the start of the help.
@@ -32,6 +33,7 @@ pub(super) const DEADLINE: &str =
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("deadline_ms", |arg| with_paragraph(arg, DEADLINE)))]
+#[command(mut_arg("format", of_comparison))]
 pub(crate) struct CompareFlags {
     /// The earlier range to compare with
     #[arg(long, value_enum, default_value_t = Against::Previous, help_heading = "Range")]
@@ -47,6 +49,25 @@ pub(crate) struct CompareFlags {
     reading: Declared<ReadingNow>,
     #[command(flatten)]
     pub(super) show: ShowFlags,
+}
+
+/// Accepts only the formats that can represent a comparison.
+fn of_comparison(arg: Arg) -> Arg {
+    use OutputFormat::{Csv, Json, Ndjson, Table};
+    let values = [Table, Json, Ndjson, Csv].map(|format| {
+        let value = format.to_possible_value().unwrap_or_default();
+        match format {
+            Table => value.help(
+                "Aligned columns on a terminal. In a file or a pipe, a line for each row, with tabs between the columns",
+            ),
+            _ => value,
+        }
+    });
+    let parser = PossibleValuesParser::new(values);
+    arg.value_parser(parser.try_map(|name| OutputFormat::from_str(&name, false)))
+        .long_help(
+            "The format [default: table]\n\ncsv and ndjson contain one row for each group. --order sets the order of the rows.",
+        )
 }
 
 /// An earlier range of the same length.

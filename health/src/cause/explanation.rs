@@ -36,7 +36,8 @@ pub struct Explanation {
     pub is_normal: bool,
     /// The probability, from 0 to 1, that all events together vary at least this much by chance.
     pub probability: f64,
-    /// The earlier windows that were left out because their rate is unusual.
+    /// The earlier windows that were left out because their rate is unusual. A window that is also one of the
+    /// current windows is never left out.
     pub left_out: Vec<Window>,
     /// The explanation in one sentence.
     pub sentence: String,
