@@ -205,15 +205,18 @@ pub(crate) fn described(
         return (Vec::new(), None);
     };
     let default = surface.default.and_then(|default| default());
-    let default = default.and_then(|value| written(&value, argument));
+    let default = default.and_then(|value| match value {
+        Value::Endless => Some("none, which means no limit".to_owned()),
+        value => written(&value, argument),
+    });
     (surface.paragraphs(known, spelling), default)
 }
 
-/// Formats a default for the help; returns `None` if there is nothing to show.
+/// Formats a default as a user would write it; returns `None` if there is nothing to show.
 pub(crate) fn written(value: &Value, argument: &Argument) -> Option<String> {
     match value {
         Value::Text(text) => Some(text.clone()),
-        Value::Endless => Some("none, which means no limit".to_owned()),
+        Value::Endless => Some("none".to_owned()),
         Value::Whole(number) => Some(match argument.unit() {
             None => number.to_string(),
             Some(Unit::Milliseconds) => duration(u64::try_from(*number).ok()?),
