@@ -40,7 +40,7 @@ pub(crate) struct Alert {
     pub(crate) rule: String,
     /// The severity of the incident.
     pub(crate) severity: Severity,
-    /// The labels that identify the alert. They are the same from its first message to its last.
+    /// The labels that identify the alert. They stay the same unless the alert becomes more severe.
     pub(crate) labels: BTreeMap<String, String>,
     /// The sentence of the incident.
     pub(crate) sentence: String,
@@ -254,7 +254,8 @@ fn labels(
     labels
 }
 
-/// Returns a label name that Prometheus accepts: characters other than ASCII letters, digits and `_` become `_`.
+/// Returns a label name that Prometheus accepts: characters other than ASCII letters, digits and `_` become `_`, and a name that is
+/// empty or begins with a digit gets a `_` in front.
 #[must_use]
 pub fn label_name(name: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -300,9 +301,9 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
     words.join(" ")
 }
 
-/// Returns the query's dimensions that the finding names: the dimensions of its group and its causes and, for filtered events,
-/// the reason. Other dimensions would only split the counts into many small rows. Returns all dimensions of the query if the
-/// finding names none.
+/// Returns the query's dimensions that the finding names: the dimensions of its group, of its causes or of the values that nearly
+/// all its events had and, for filtered events, the reason. Other dimensions would only split the counts into many small rows.
+/// Returns all dimensions of the query if the finding names none.
 fn shown(finding: &Finding) -> Vec<&'static str> {
     let filtered = matches!(finding.measure, Measure::Filtered | Measure::FilteredRate);
     let is_named = |one: &Dimension| {

@@ -141,7 +141,7 @@ pub(crate) fn for_chat(text: &str) -> String {
 }
 
 /// Returns the command that shows the counts of a firing alert. Returns `None` if [`for_chat`] would change the command, because
-/// a changed command would find nothing.
+/// a changed command would find nothing, and if the command contains a backtick, which would end code in a chat.
 pub(crate) fn command_for_chat<'n>(notice: &Notice<'n>) -> Option<&'n str> {
     let query = notice.alert.query.as_str();
     let is_shown = notice.until.is_none() && !query.is_empty();

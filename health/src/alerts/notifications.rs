@@ -344,8 +344,8 @@ impl Notifications {
         current.relabel(known);
         let planned = match &receiver.writer {
             Writer::All(write) => {
-                let ends_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
-                every_run(&current, known, ends_ms, &self.options, *write)
+                let lifetime_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
+                every_run(&current, known, lifetime_ms, &self.options, *write)
             }
             Writer::Each(write) => {
                 let path_of = receiver.kind.form().path_of;
@@ -421,8 +421,8 @@ fn every_run(
     VecDeque::from([Planned { body, path, effect }])
 }
 
-/// Plans a message for each alert that has ended, has begun or has become more severe. For the other alerts, updates what the
-/// receiver knows.
+/// Plans a message for each alert that has ended, has begun or has become more severe. For the other firing alerts, updates what
+/// the receiver knows.
 fn once(
     current: &Current,
     known: &mut Alerts,

@@ -292,7 +292,7 @@ fn taken(slot: &mut u32, next: u32) -> u32 {
     *slot - 1
 }
 
-/// Does one step of a hash function (FxHash). The factor, 2^64 divided by the golden ratio, spreads numbers that are close.
+/// Does one step of a hash function like FxHash. The factor, 2^64 divided by the golden ratio, spreads numbers that are close.
 fn mixed(hash: u64, id: u32) -> u64 {
     (hash.rotate_left(26) ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

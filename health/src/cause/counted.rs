@@ -30,8 +30,8 @@ pub(crate) struct Counted {
     pub(crate) ids: Vec<Vec<u32>>,
     /// The leaves.
     pub(crate) leaves: Vec<Leaf>,
-    /// Whether the part was more than half of all events. If so, the other events are counted instead, because they are
-    /// fewer and vary less.
+    /// Whether the other events are counted instead of the part. This is so if the part is more than half of all events,
+    /// because the others are fewer and vary less, unless an attribute exists only for events of the part.
     pub(crate) is_other_part: bool,
 }
 

@@ -150,13 +150,13 @@ fn leave_out_unusual(
     let dictionaries = keys.dictionaries.iter().zip(&windowed.dictionaries);
     let ids: Vec<Vec<u32>> = dictionaries.map(|(all, own)| all.places_of(own)).collect();
     let rows_of_both: Vec<usize> = (0..comparison.len()).collect();
-    let known = now.windows();
+    let current = now.windows();
     let mut left_out = Vec::new();
     for (rows, _) in windowed
         .windows
         .into_iter()
         .zip(usual)
-        .filter(|(rows, is_usual)| !is_usual && !known.contains(&rows.window))
+        .filter(|(rows, is_usual)| !is_usual && !current.contains(&rows.window))
     {
         left_out.push(rows.window);
         for (key, counts) in rows {

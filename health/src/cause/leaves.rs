@@ -293,7 +293,7 @@ pub(crate) struct Suspect {
 pub(crate) struct Suspects {
     pub(crate) causes: Vec<Suspect>,
     pub(crate) others: Vec<Suspect>,
-    /// Whether no combination is a cause, because everything changed.
+    /// Whether no combination is a cause, because everything changed or nothing did.
     pub(crate) is_global: bool,
     /// The probability that all events together vary at least this much without any change.
     pub(crate) probability: f64,
@@ -336,7 +336,8 @@ pub(crate) fn sums_of(
             sums[1].add(leaves.now[leaf]);
         }
     }
-    // If an attribute exists only for counted events, the whole is the events of all its values.
+    // If the combination names an attribute that only counted events have, the whole is the number of events with any value
+    // of this attribute, even if their leaves aren't free.
     let attributes = leaves.attributes.iter().enumerate();
     let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
     let others = of_part.fold(element, |element, (place, _)| element.without(place));

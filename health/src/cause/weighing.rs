@@ -21,12 +21,12 @@ const UNEVENNESS: f64 = 1.0;
 /// The penalty for each attribute: ln 2. With one attribute more, a combination must make the counts twice as probable
 /// to win.
 const PER_ATTRIBUTE: f64 = std::f64::consts::LN_2;
-/// The approximate number of leaves of a combination that are weighed one by one. If a combination has more leaves,
-/// neighbours are weighed together.
+/// If a combination has at most this many leaves, they are weighed one by one. If it has more, neighbours are weighed
+/// together.
 const FINEST: u32 = 2048;
 
-/// Returns how much better each candidate explains the counts of its leaves than no incident does. It assumes that all
-/// other leaves have `level` times their expectation. The last result is for the combination of everything.
+/// Returns how much better each candidate explains the counts of its leaves than no incident does. It assumes that leaves
+/// without an incident have `level` times their expectation. The last result is for the combination of everything.
 pub(crate) fn weigh(
     counted: &Counted,
     candidates: &[Candidate],
@@ -93,7 +93,8 @@ impl Membership {
 struct Scale {
     direction: Direction,
     level: f64,
-    /// The share of attempts, or of events of the part, that the incident changes.
+    /// For a rise, the share of the other events that become events of the part; for a fall, the share of the events of the
+    /// part that the incident takes away.
     effect: f64,
     /// Leaves are weighed together until their expected events reach this number.
     least: f64,

@@ -89,8 +89,8 @@ pub(crate) struct BetaBinomial {
 }
 
 impl BetaBinomial {
-    /// Makes a distribution with (1 + `excess`) times the variance of a binomial count. `excess` is positive, and the
-    /// factor is at most `n`.
+    /// Makes a distribution with (1 + `excess`) times the variance of a binomial count. `excess` is positive. A factor
+    /// of `n` or more counts as just below `n`.
     pub(crate) fn new(n: f64, chance: Chance, excess: f64) -> Self {
         let size = ((n - 1.0 - excess) / excess).max(1e-6);
         let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(LEAST));

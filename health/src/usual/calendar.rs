@@ -13,7 +13,7 @@ pub(crate) const WEEK: u64 = 7 * DAY;
 /// For this many days after a clock change, slots are compared with some days before the change.
 const REACH_DAYS: usize = 7 * 8 + 1;
 
-/// The regions whose clocks change, each with its two days of change in a year.
+/// Large regions whose clocks change, each with its two days of change in a year.
 const CLOCKS: [[Change; 2]; 4] = [
     // North America.
     [
@@ -134,7 +134,7 @@ impl Calendar {
         calendar
     }
 
-    /// Returns the times at which the clock of any region may change.
+    /// Returns the times at which the clocks of any of these regions ([`CLOCKS`]) may change.
     fn changes(&self, slots: usize) -> Vec<Shift> {
         let mut shifts = Vec::new();
         let first_day = self.day(0) - 1;

@@ -141,12 +141,12 @@ impl<'n> Learned<'n> {
         let calendar = self.past.calendar();
         looks.fill(calendar, (days.start, days.end), stride, look);
         let per_day = self.past.calendar().per_day;
-        let each = (days.end - days.start).div_ceil(per_day);
+        let count = (days.end - days.start).div_ceil(per_day);
         let of_day = |ago: usize| {
             let end = days.end - ago * per_day;
             looks.within(end.saturating_sub(per_day).max(days.start), end)
         };
-        let all: Vec<Vec<Look>> = (0..each)
+        let all: Vec<Vec<Look>> = (0..count)
             .map(of_day)
             .filter(|day| !day.is_empty())
             .collect();

@@ -3,8 +3,8 @@
 use super::evidence::{Cell, Evidence};
 use super::points::{Column, Points, keys, numbered};
 
-/// The maximum work of the search in steps; a step is one leaf in one cuboid. With fewer than 24,000 leaves, all
-/// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,
+/// The maximum work of the search in steps; a step is one leaf in one cuboid. With fewer than 24,000 leaves, the
+/// search stays below this maximum even with eight attributes. With a million leaves, fine combinations may be left out,
 /// depending on how many of the possible combinations occur.
 const WORK: usize = 50_000_000;
 /// Sorting the combinations of a cuboid multiplies its number of steps by this number.

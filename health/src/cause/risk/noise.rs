@@ -6,7 +6,7 @@ use super::points::Points;
 
 /// The approximate number of leaves that are used on each side. More leaves don't improve the estimate.
 const MOST: usize = 8192;
-/// The number of leaves in a class of sizes, and the maximum number of classes.
+/// The minimum number of leaves in a class of sizes if there are several classes, and the maximum number of classes.
 const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
@@ -118,7 +118,7 @@ impl Noise {
         }
     }
 
-    /// Returns the variance of a leaf of median size.
+    /// Returns the approximate variance of a leaf of median size, which may be a stray one.
     fn spread(&self) -> f64 {
         self.variance(self.size) + self.stray
     }

@@ -10,7 +10,7 @@ use crate::cause::leaves::{Element, Leaves, Suspect, Suspects};
 
 /// How many combinations of each cuboid are examined leaf by leaf, in each round.
 const CANDIDATES: usize = 2;
-/// The minimum deviation of a cause. A cause must also deviate at least as much as the noise of a single leaf.
+/// The minimum deviation of a cause. A cause must also deviate at least as much as the noise of a single large leaf.
 const LEAST_DEVIATION: f64 = 0.05;
 /// The mean deviation of a candidate's leaves must reach this fraction of the minimum deviation. Some leaves may not
 /// follow the cause, so the mean may be lower than the minimum.
@@ -92,6 +92,7 @@ struct Search<'a> {
     points: &'a Points,
     noise: Noise,
     terms: Vec<Cell>,
+    /// The log density of each leaf without a cause.
     densities: Vec<f64>,
 }
 
@@ -224,9 +225,9 @@ impl<'a> Search<'a> {
         ranked
     }
 
-    /// Returns the price of naming a combination: the log of the number of alternatives. The alternatives differ in
-    /// the number of attributes, the attributes, their values, and the direction of the change. A further combination of
-    /// the same attributes is cheaper.
+    /// Returns the price of naming a combination: [`UNLIKELY`] plus the log of the number of alternatives. The alternatives
+    /// differ in the number of attributes, the attributes, their values, and the direction of the change. A further
+    /// combination of the same attributes is cheaper.
     fn price(&self, cuboid: &Cuboid, is_named: bool) -> f64 {
         let attributes = self.points.ids.len() as u32;
         let two = libm::log(2.0);
