@@ -15,11 +15,11 @@ pub(crate) enum Exit {
     Unhealthy,
     /// The user has to change the arguments, the configuration or a file.
     Usage,
-    /// The service refused the credentials or tokens.
+    /// The service or a destination refused the credentials or tokens.
     Authentication,
-    /// The service, or the connection to it, failed.
+    /// The service, a destination or a receiver failed, or the connection to it.
     Service,
-    /// The service sent a response that can't be counted.
+    /// The service sent a response that can't be counted, or a destination may lack counts that were sent.
     Response,
     /// The counts of some windows or clusters are missing. The other counts were written.
     Missing,

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 ///
 /// # Errors
 /// For a file that can't be created, and for a folder that another process uses.
-pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
+pub(crate) fn lock_folder(path: &Path, folder: &Path) -> Result<File> {
     locked(path)?.ok_or_else(|| {
         Failure::usage(format!(
             "{}: another process uses this folder; each process needs its own folder",
@@ -292,7 +292,7 @@ fn with_retries(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -
     replace()
 }
 
-/// The waits between attempts to replace a file, in milliseconds. Their sum is 2.5 seconds.
+/// The waits between attempts to replace a file, in milliseconds. Their sum is about 2.5 seconds.
 const RETRY_WAITS_MS: [u64; 8] = [10, 20, 40, 80, 160, 320, 640, 1280];
 
 /// Syncs a file's folder, so that the file's new name survives a power failure. Windows does not allow programs to do

@@ -24,7 +24,7 @@ use tokio::task::spawn_blocking;
 use crate::arguments::given::Given;
 use crate::arguments::query::{DAY_MS, joined};
 use crate::failure::{Failure, Result};
-use crate::files::{file_lock, if_exists, open_regular, replace_locked};
+use crate::files::{if_exists, lock_folder, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
@@ -58,7 +58,7 @@ impl Wanted {
         }
     }
 
-    /// Limits the range to its last day, for rules that do not look back.
+    /// Limits the range to the pages of its last day. A long first run judges these before it reads the others.
     pub(crate) fn recent(&self) -> Self {
         let day = Timestamp::from_unix_ms(self.range.end().unix_ms() - DAY_MS);
         let start = day.map_or(self.range.start(), |day| day.max(self.range.start()));
@@ -124,7 +124,7 @@ impl History {
         };
         let folder = cluster.join(format!("{metric}-{}-{by}-{service}", wanted.step));
         let lock = match fs::create_dir_all(&folder) {
-            Ok(()) => file_lock(&folder.join("lock"), &folder),
+            Ok(()) => lock_folder(&folder.join("lock"), &folder),
             Err(error) => Err(Failure::file("make the folder", &folder, &error)),
         };
         match lock {
@@ -156,7 +156,7 @@ impl History {
         spans
     }
 
-    /// Returns how many windows of a range have no page, and whether no page exists at all.
+    /// Returns how many windows of a range have no page, and whether the whole range has no page.
     pub(crate) fn lacks(&self, wanted: &Wanted) -> (u64, bool) {
         let spans = self.spans(wanted.range);
         let is_there = |start_ms: i64| {
@@ -258,7 +258,7 @@ impl History {
         Ok(stored)
     }
 
-    /// Removes the files whose time range ends before a timestamp, if the history can be changed.
+    /// Removes the files whose time range ends at or before a timestamp, if the history can be changed.
     ///
     /// # Errors
     /// For a file that can't be removed.
@@ -401,7 +401,7 @@ struct Update {
     head: Option<PageHead>,
     /// The bytes of the page, if it could not be stored.
     unstored: Option<Vec<u8>>,
-    /// Reads the missing windows; `None` if no window is missing.
+    /// Reads the windows that are missing or whose counts may still change; `None` if there are none.
     collect: Option<Collect>,
     /// The number of windows to read.
     left: u32,

@@ -138,7 +138,7 @@ impl Carrier {
     }
 
     /// If the push retries a message, reports this on stderr. The first report is a warning, because retries may take
-    /// long. `before` is the number of retries before the message was sent.
+    /// a long time. `before` is the number of retries before the message was sent.
     fn report_retry<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
     where
         S: Source,

@@ -1,4 +1,5 @@
-//! Runs the network faults of `tests/faults` against a server on this machine. The tests of all languages run the same faults.
+//! Tests the client against a server on this machine that causes the network faults of `tests/faults`. The tests of all languages
+//! use the same faults.
 
 #[path = "../../../core/tests/faults/case.rs"]
 mod case;

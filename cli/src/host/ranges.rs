@@ -199,7 +199,7 @@ impl Following {
     }
 }
 
-/// Stores what a collect has read while the collect continues.
+/// Stores what a collect has read, while the collect continues.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
     directory: Option<Arc<Directory>>,

@@ -15,7 +15,7 @@ const KEPT_MS: u64 = 30_000;
 const KEPT_BYTES: usize = 4 << 20;
 
 /// A response to a part that looks back is kept only if its window settled at most this long ago. Other parts don't read
-/// earlier windows.
+/// older windows.
 const READ_BY_ALL_MS: i64 = 86_400_000;
 
 /// A copy of a response. A response with counts contains no secret.
@@ -99,7 +99,7 @@ pub(crate) struct Readings {
 pub(crate) struct Reader {
     /// The part treats a window as settled when this many milliseconds have passed since the window's end.
     pub(crate) settle_ms: u64,
-    /// Whether the part reads earlier windows, which no other part reads.
+    /// Whether the part also reads old windows, which no other part reads.
     pub(crate) looks_back: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Writes comparisons in each format except JSON.
+//! Writes comparisons as a table for a terminal, as CSV and as NDJSON.
 //!
 //! A table on a terminal shows one count before and after, and its change. CSV and NDJSON have a row for each group
 //! with all counts before and after, and their changes. Their columns are: the labels; the dimensions; `presence`

@@ -2,7 +2,7 @@
 //!
 //! A count is a JSON number up to 2^53 - 1, and a string of digits above. Many JSON readers silently round larger numbers, so
 //! larger counts must be strings. All other counts are numbers, because users could forget to convert strings before they
-//! compare them: `"5" > 100` is true in jq. Adding a string to a number fails in jq and Python, so no sum is silently wrong.
+//! compare them: `"5" > 100` is true in jq. Adding such a string to a number fails in jq and Python, so no sum is silently wrong.
 //! NDJSON writes counts in the same way.
 
 use std::borrow::Cow;

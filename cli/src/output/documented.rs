@@ -1,4 +1,4 @@
-//! Creates the JSON document of a report.
+//! Creates and writes the JSON document of a report.
 
 use std::io::{self, Write};
 

@@ -372,8 +372,8 @@ mod tests {
         assert!(text.ends_with("# EOF\n"));
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(samples.count(), 12);
-        // Names the metric of each line, and removes adjacent repeats. If the lines of each metric are adjacent, each metric is
-        // left once.
+        // Names the metric of each line, and removes adjacent repeats. If the lines of each metric are adjacent, each name
+        // remains once.
         let name = |line: &str| {
             let line = line
                 .strip_prefix("# ")

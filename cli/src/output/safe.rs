@@ -28,8 +28,8 @@ pub(crate) fn shown(value: &str) -> String {
 /// Escapes a text in the same way, but leaves an empty text empty.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // Starts at the limit, so that a combining mark at the beginning is escaped. It would attach to the character before the
-    // text.
+    // Starts at the limit, so that a combining mark at the beginning is escaped. Otherwise, it would attach to the character
+    // before the text.
     let mut marks = MOST_MARKS;
     for character in text.chars() {
         let is_mark = character.width() == Some(0);
@@ -81,8 +81,7 @@ pub(crate) struct Terminal<W: Write> {
     inner: W,
     /// Whether sequences that select a colour are passed on.
     color: bool,
-    /// The beginning of a character or of a colour sequence, or a carriage return. The bytes that must follow, or may
-    /// follow, have not arrived yet.
+    /// An incomplete character or colour sequence, or a carriage return that may be followed by a line feed.
     held: Vec<u8>,
 }
 

@@ -117,11 +117,11 @@ pub(crate) fn write_result(
 /// Returns the path for an incomplete result, next to the output file; `None` for a path that is written directly, such as
 /// a device.
 fn partial(path: &Path) -> Option<PathBuf> {
-    let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let is_written_directly = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let is_stdout = path == Path::new("-") || path == Path::new("/dev/stdout");
     let mut name = path.file_name()?.to_owned();
     name.push(".partial");
-    (!is_written_at_once && !is_stdout).then(|| path.with_file_name(name))
+    (!is_written_directly && !is_stdout).then(|| path.with_file_name(name))
 }
 
 fn write_file(

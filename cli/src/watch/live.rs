@@ -229,7 +229,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Shows the view until the user quits.
 ///
 /// # Errors
-/// If the terminal can't be used.
+/// If the terminal or the signals can't be used, and the errors of [`Reader::run`].
 pub(crate) async fn run(shared: &Rc<Shared>, readers: Vec<Reader>) -> Result<Exit> {
     let stopping = Stopping::listen()
         .map_err(|error| Failure::usage(format!("can't listen for signals: {error}")))?;

@@ -257,7 +257,7 @@ pub(crate) fn name_of(line: &Line) -> String {
 pub(crate) enum Action {
     /// Draw again.
     Draw,
-    /// Read the counts that may have changed, now.
+    /// Immediately read the counts that may have changed.
     Read,
     Quit,
     /// Quit as Ctrl-C does.

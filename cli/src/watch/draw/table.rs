@@ -251,7 +251,7 @@ fn taken(widths: &[(Column, usize)]) -> usize {
     widths.iter().map(|(_, width)| width + 1).sum()
 }
 
-/// Returns the columns with numbers. Each is as wide as its widest number.
+/// Returns the columns with numbers. Each is wide enough for its header and its widest number.
 fn numbers(rows: &[&Line]) -> Vec<(Column, usize)> {
     let widest = |least: usize, text: &dyn Fn(&Line) -> String| {
         let widths = rows.iter().map(|row| width(&text(row)));
@@ -293,7 +293,7 @@ const WINDOWS_WIDTH: u16 = TIME_WIDTH + 4 * (1 + NUMBER_WIDTH);
 /// Returns the height of the panel: at most a third of the screen's `rows`.
 pub(super) fn panel_height(state: &State, rows: u16) -> u16 {
     let windows = state.cluster().history.starts().len();
-    // The panel starts with an empty line, a title and the names of the columns.
+    // Above the windows are an empty line, a title and the names of the columns.
     let wanted = u16::try_from(windows + 3).unwrap_or(u16::MAX);
     wanted.min(rows / 3)
 }
