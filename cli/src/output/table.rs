@@ -69,8 +69,8 @@ pub(crate) fn write_remarks(
     if picked.left_out > 0 {
         let left_out = grouped(picked.left_out);
         remarks.push(match picked.left_out {
-            1 => "1 more row is left out by --top, but included in the total".to_owned(),
-            _ => format!("{left_out} more rows are left out by --top, but included in the total"),
+            1 => "1 more group is left out by --top but included in the total".to_owned(),
+            _ => format!("{left_out} more groups are left out by --top but included in the total"),
         });
     }
     remarks.extend(provisional(report).map(|text| format!("{PROVISIONAL} {text}")));
