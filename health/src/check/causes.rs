@@ -120,13 +120,14 @@ pub(crate) fn within(
     common.collect()
 }
 
-/// The maximum length of a range for which counts are added up, in seconds. In longer ranges, the earlier weeks would overlap.
+/// The maximum length of a range for which counts are added up, in seconds. A longer range would overlap the same range of the
+/// week before.
 const LONGEST_TOTAL: u64 = WEEK;
 
 /// The usual count is the median of up to this many earlier weeks.
 const USUAL_WEEKS: usize = 4;
 
-/// Returns the slots of a range of time, or `None` if it is empty or too long, or the counts don't cover it.
+/// Returns the slots of a range of time, or `None` if it is empty or too long, or does not begin and end at edges of slots.
 fn exact(slots: &Slots, (start, end): (Timestamp, Timestamp)) -> Option<Range<usize>> {
     let range = slots.from(start)..slots.from(end);
     let is_exact =

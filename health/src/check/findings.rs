@@ -21,8 +21,8 @@ use crate::rules::wording::Total;
 /// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
 
-/// Adding up the counts of a finding that is longer than this many milliseconds takes time. So only resolved findings are added
-/// up, at most [`MOST_LONG`] for each rule.
+/// Adding up the counts of a finding that is longer than this many milliseconds takes time. So such a finding is added up only
+/// when it is resolved, and at most [`MOST_LONG`] of them for each rule.
 const LONG_MS: i64 = 2 * 86_400_000;
 const MOST_LONG: usize = 20;
 

@@ -39,7 +39,8 @@ pub(crate) struct Resolved {
 const GONE_MS: i64 = 7 * 86_400_000;
 
 /// Follows a group through some slots, from the state `start`. `bad` has the group's bad windows, and `seen` what its
-/// judged windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad.
+/// judged windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad, but it ends a pending
+/// finding.
 pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],
@@ -136,7 +137,7 @@ impl Progress {
         }
     }
 
-    /// Handles a window that isn't bad. `evidence` is `None` if the window was not judged.
+    /// Handles a window that isn't bad. It ends a pending finding. `evidence` is `None` if the window was not judged.
     fn add_other(
         &mut self,
         rule: &Rule,

@@ -41,7 +41,8 @@ impl Counted {
         Self::new(finding, rule, (finding.observed, finding.expected))
     }
 
-    /// Makes words about the counts of all windows of a finding; `None` if they are unknown or can't be added up.
+    /// Makes words about the counts of all windows of a finding; `None` if they are unknown, can't be added up, or together don't
+    /// break a fixed limit.
     fn in_total(finding: &Finding, rule: &Rule, total: &Total) -> Option<Self> {
         let judge = rule.test.judge();
         let amount = finding.total.filter(|total| judge.is_beyond(*total))?;
@@ -384,7 +385,7 @@ fn all_within(finding: &Finding) -> Option<String> {
     (!all.is_empty()).then(|| format!("nearly all of {events} {all}"))
 }
 
-/// Returns a value in a form for a sentence: in quotes if it contains punctuation.
+/// Returns a value in a form for a sentence: in quotes if it contains a colon, a semicolon or a comma.
 fn quoted_value(text: &str) -> String {
     let shown = value(text);
     match shown.contains([':', ';', ',']) {

@@ -93,7 +93,8 @@ impl State {
     }
 
     /// Acknowledges or silences an incident; `None` undoes this. While the hold is in force, the incident counts as silenced: a
-    /// check may be healthy, and no receiver is notified. `incident` is the beginning of an identifier, or the whole identifier.
+    /// check may be healthy in spite of it, and no receiver is notified. `incident` is the beginning of an identifier, or the
+    /// whole identifier.
     ///
     /// # Errors
     /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and for

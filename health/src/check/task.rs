@@ -62,10 +62,10 @@ pub(super) fn task<'a>(
     endpoints: &'a Endpoints<'a>,
 ) -> Result<Task<'a>, NoTask> {
     let other = match rule.other() {
-        Some((metric, of)) => Some(sides(rule, (&of.by, &of.only), metric, endpoints)?),
+        Some((metric, of)) => Some(side(rule, (&of.by, &of.only), metric, endpoints)?),
         None => None,
     };
-    let (grid, slots) = sides(rule, (&rule.by, &rule.only), rule.metric, endpoints)?;
+    let (grid, slots) = side(rule, (&rule.by, &rule.only), rule.metric, endpoints)?;
     Ok(Task {
         rules,
         rule,
@@ -76,7 +76,7 @@ pub(super) fn task<'a>(
 }
 
 /// Returns the groups and slots of an endpoint's counts.
-fn sides<'a>(
+fn side<'a>(
     rule: &Rule,
     (by, only): (&[Dimension], &[(Dimension, Vec<String>)]),
     metric: Metric,
@@ -399,7 +399,8 @@ pub(crate) struct Work<'w> {
     pub(crate) other: Option<Other<'w>>,
     /// All calendars of the rules file.
     pub(crate) calendars: &'w [LocalDays],
-    /// Whether the rules file has a rule of the kind `day_off`. If so, other rules ignore declines that look like a day off.
+    /// Whether the rules file has a rule of the kind `day_off`. If so, rules of the kind `volume` ignore declines that look like a
+    /// day off.
     pub(crate) has_day_off_rule: bool,
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,

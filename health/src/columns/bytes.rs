@@ -228,7 +228,7 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// The CRC-32 of zip and PNG files, computed from 16 bytes at a time.
+/// The CRC-32 of zip and PNG files, computed 16 bytes at a time.
 static CRC: LazyLock<Box<Crc<u32, Table<16>>>> =
     LazyLock::new(|| Box::new(Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC)));
 

@@ -244,8 +244,8 @@ impl<'t> RowsOf<'t> {
         }
     }
 
-    /// Returns the first row whose key is at least `key`, or the last row. Keys must be searched in ascending order, so
-    /// that each search takes few steps.
+    /// Returns the first row whose key is at least `key`, or the last row. To take few steps, a search starts at the result
+    /// of the previous one, so keys must be searched in ascending order.
     fn find(&mut self, key: &Key) -> usize {
         let mut width = 1;
         while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
@@ -270,7 +270,7 @@ impl<'t> RowsOf<'t> {
     }
 }
 
-/// Marks a row that is in no group.
+/// Marks a row without a group, or a group that a block does not have.
 pub(crate) const NO_GROUP: u32 = u32::MAX;
 
 /// The groups of a table.
@@ -398,7 +398,8 @@ impl<'t> Grid<'t> {
         self.groups.binary_search(&key).ok()
     }
 
-    /// Returns the group of another endpoint that has the same values as a group, in the dimensions of the other endpoint's groups.
+    /// Returns the group of another endpoint that has the same values as a group of this endpoint. Compares only the dimensions
+    /// of the other endpoint's groups.
     pub(crate) fn find_in(&self, other: &Self, group: usize) -> Option<usize> {
         let dimensions = self.dimensions();
         let values = self.values(group);

@@ -1,7 +1,7 @@
 //! A page: the counts of a day or a week as bytes, with sums by the dimensions of rules.
 //!
 //! A page begins with its format, and the length and the checksum of its head. The head has the windows and the values of
-//! the dimensions. For each set of sums, the head has the groups, and the position and the checksum of the counts. The
+//! the dimensions. For each set of sums, the head has the groups, and the length and the checksum of the counts. The
 //! first set has the rows themselves. Counts are stored group by group, because rules judge one group after another.
 
 use std::sync::Arc;

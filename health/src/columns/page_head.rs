@@ -36,7 +36,7 @@ pub(crate) struct PageSums {
     pub(crate) of: SumsBy,
     /// The groups, as positions in the page's values, sorted. Empty for the rows themselves.
     pub(crate) groups: Vec<Key>,
-    /// The byte range of the counts, from the end of the head.
+    /// The byte range of the counts, counted from the end of the head.
     pub(crate) bytes: Range<u64>,
     /// The checksum of the counts.
     pub(crate) checksum: u32,

@@ -47,7 +47,7 @@ pub enum Direction {
 pub struct Excess {
     /// Whether the sum is an alarm.
     pub alarm: bool,
-    /// Whether more or fewer events came than expected.
+    /// Whether more or fewer events than expected came in this window alone. The sum is judged in this direction.
     pub direction: Direction,
     /// How many windows are summed. This window is the last of them.
     pub windows: usize,

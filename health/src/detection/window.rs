@@ -8,7 +8,8 @@ use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 /// natural logarithm of that factor.
 pub(crate) const OVER: f64 = 4.6;
 
-/// Adjacent windows deviate alike, so this many of them are only as much evidence as one independent window.
+/// Apart from chance, adjacent windows deviate alike, so up to this many of them are only as much evidence as one independent
+/// window.
 pub(crate) const ALIKE: f64 = 4.0;
 
 /// The expected count or share of a window.

@@ -31,9 +31,9 @@ impl Following {
         }
     }
 
-    /// Handles the findings that `is_included` selects; `findings` may be in any order. It replays two events of each finding in chronological
-    /// order: when the finding began to fire, and when a window showed that it was over. `over` has the time of the second event
-    /// for each finding. So a late check has the same result as checks after each window.
+    /// Handles the findings that `is_included` selects; `findings` may be in any order. It replays two kinds of events in
+    /// chronological order, so that a late check has the same result as checks after each window: a finding began to fire, or a
+    /// window showed that it was over. `over` has the time of the second event for each finding that is over.
     pub(crate) fn follow(
         &mut self,
         findings: &mut [Finding],

@@ -20,7 +20,7 @@ use crate::shown::value;
 pub struct Incident {
     /// An identifier of 16 hexadecimal digits, which no other incident has.
     pub id: String,
-    /// The highest severity that its parts have had.
+    /// The highest severity that its parts have had since it began or came back. Silenced and provisional parts don't raise it.
     pub severity: Severity,
     /// Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts are resolved.
     pub status: Status,
@@ -37,11 +37,11 @@ pub struct Incident {
     pub headline: String,
     /// The sentence of the headline, with the names of the other findings.
     pub sentence: String,
-    /// Whether silences cover all parts that are not over.
+    /// Whether silences cover all parts that are not over, or the incident is acknowledged or silenced.
     pub silenced: bool,
     /// Whether the incident depends on counts that may still change.
     pub provisional: bool,
-    /// The acknowledgement or silence of the incident. While it holds, no receiver is notified that it fires.
+    /// The acknowledgement or silence of the incident. While it is in force, no receiver is notified that the incident fires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<IncidentHold>,
     /// The findings that belong to the incident, sorted by their identifiers.
@@ -464,7 +464,7 @@ fn until(finding: &Finding) -> Timestamp {
 ///   half of the parts.
 /// - A part with the severity `info` is the headline only if all parts have this severity, because a message has the severity of
 ///   the incident.
-/// - A part that doesn't fire is the headline only if no part fires.
+/// - Among the remaining parts, one that doesn't fire is the headline only if none fires.
 fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let is_severe = |part: &&&IncidentPart| part.severity != Severity::Info;
     let is_firing = |part: &&&IncidentPart| part.status == Status::Firing;

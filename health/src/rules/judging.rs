@@ -33,7 +33,7 @@ pub(crate) struct Judging<'j> {
     pub(crate) groups: usize,
     /// Whether each group contains all events of its sources.
     pub(crate) is_of_sources: bool,
-    /// Whether a rule of the kind `day_off` reports declines that look like a day off. If so, other rules ignore them.
+    /// Whether a rule of the kind `day_off` reports declines that look like a day off. If so, rules of the kind `volume` ignore them.
     pub(crate) has_day_off_rule: bool,
 }
 
@@ -352,7 +352,7 @@ pub(crate) struct Compared {
     /// How many weeks before the finding are compared with it.
     pub(crate) weeks: usize,
     /// Whether to explain only the time since the finding began. It is true if the numbers of a finding cover a longer
-    /// window that is mostly good.
+    /// window that may be mostly good.
     pub(crate) since_it_began: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rules and their common settings, the counts that they need, and silences.
+//! Rules and their common settings, the counts that they need, silences and calendars.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::columns::page_head::SumsBy;
 use crate::measure::Measure;
 use crate::usual::calendar::Local;
 
-/// The maximum number of rules, and of silences.
+/// The maximum number of rules, of silences, and of calendars.
 pub(crate) const MOST: usize = 1_000;
 
 /// Rules: what to look for in counts, and how severe it is. [`Rules::parse`] reads rules from a TOML file, and

@@ -41,7 +41,7 @@ pub(crate) struct Words {
     pub(crate) what: String,
     /// The counts behind `what`, and what they are compared with, such as `422 of 1,341` and `limit 10%`.
     pub(crate) details: Vec<String>,
-    /// Whether the details name what is usual instead of a fixed limit.
+    /// Whether the counts are compared with what is usual instead of a fixed limit.
     pub(crate) is_usual: bool,
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn times(measured: &Measured, noun: &str) -> Option<String> {
 }
 
 /// Returns the limit in words. For a share, it is the limit of the rule if there is one, because the share computed from
-/// whole events differs slightly. For a count, it is a number of events.
+/// a whole number of events differs slightly. For a count, it is a number of events.
 pub(crate) fn limit(measured: &Measured, named: Option<Fraction>, events: u64) -> String {
     match (measured.observed.whole, named) {
         (Some(_), Some(named)) => named.to_string(),

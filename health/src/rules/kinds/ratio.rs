@@ -171,7 +171,7 @@ const DAYS: u64 = 15;
 /// The counts of a group's parts: its events, grouped by all dimensions that both endpoints have. The ratio of each
 /// part is steady even if the mix of the parts changes, for example because an event name is new.
 struct Parts<'j> {
-    /// The parts, each with the number of its source. All sources have the number 0 if the rule groups by source.
+    /// The parts, each with the number of its source. All parts have the number 0 if the rule groups by source.
     parts: Vec<(usize, Past<'j>)>,
     /// The minimum number of expected deliveries on a day that is judged.
     least: u64,
