@@ -1,6 +1,6 @@
-//! The command line: its flags, its commands and its exit codes. Each command has a file in `commands/`, and larger commands
-//! also have a folder with the same name. The commands `delivery` and `ingestion` share the file `counts`; `man` and `schema`
-//! share `printed`.
+//! The command line: its flags, its commands and its exit codes. Each command except `completions` has a file in `commands/`, and
+//! larger commands also have a folder with the same name. The commands `delivery` and `ingestion` share the file `counts`; `man`
+//! and `schema` share `printed`.
 
 mod audit_logs;
 mod check;

@@ -176,7 +176,7 @@ impl StepFlags {
 
 impl Steps {
     /// Returns a length for the windows to read, so that no window crosses the edge of a step. This is the step itself or, for the
-    /// days of a time zone, the longest suitable length of 1h, 30m, 15m, 5m and 1m.
+    /// days of a time zone, the longest suitable one of 1h, 30m, 15m, 5m and 1m.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
             return self.step;

@@ -144,7 +144,7 @@ fn check(_: &Path, _: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a file that its group or others can access.
+/// Refuses a file that its group or others can access, except credentials of systemd and secrets that Kubernetes has mounted.
 #[cfg(unix)]
 fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;

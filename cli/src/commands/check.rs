@@ -339,7 +339,7 @@ struct Outcome {
     is_failing: Option<bool>,
     /// When the last successful check ended; `None` before the first.
     succeeded: Option<Instant>,
-    /// The number of firing incidents that are not silenced, by severity.
+    /// The number of firing incidents that are neither acknowledged nor silenced, by severity.
     firing: BTreeMap<Severity, u64>,
 }
 
@@ -369,7 +369,7 @@ impl Checks {
         }
     }
 
-    /// Returns the numbers of firing incidents that are not silenced.
+    /// Returns the numbers of firing incidents that are neither acknowledged nor silenced, by cluster and severity.
     pub(super) fn firing(&self) -> Vec<(String, Severity, u64)> {
         let clusters = self.clusters.borrow();
         let firing = clusters.iter().flat_map(|(cluster, outcome)| {
@@ -565,7 +565,7 @@ impl Basis<'_> {
 
 /// Reports what is new since the cluster's last check: failures, rules that can't be judged, and incidents with a new status or
 /// severity. `last` contains the keys of what that check reported, and gets the keys of the current check. Returns the number of
-/// firing incidents that are not silenced, by severity.
+/// firing incidents that are neither acknowledged nor silenced, by severity.
 fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<Severity, u64> {
     let (mut reported, mut firing) = (Reported::new(), BTreeMap::new());
     let mut is_new = |what: [String; 2]| {

@@ -78,7 +78,7 @@ const LEAST_PASSWORD: usize = 12;
 const PASSWORD_CHECK: Duration = Duration::from_secs(1);
 /// The maximum number of sign-ins that wait for their check.
 const MOST_SIGN_INS: usize = 20;
-/// How many seconds a browser should wait before it tries again, if that many sign-ins are waiting.
+/// How many seconds a browser should wait before it tries again, if [`MOST_SIGN_INS`] are waiting.
 const RETRY_AFTER_S: u16 = 5;
 /// The maximum length of a request's body, in bytes. The page sends a few hundred.
 const LONGEST_BODY: usize = 16 * 1024;
@@ -406,7 +406,7 @@ impl Site {
         pairs.any(|(name, value)| name == self.cookie && is_equal(value, &self.session))
     }
 
-    /// Returns a redirect to the page that sets the session cookie.
+    /// Returns a response that sets the session cookie and redirects to the page.
     fn welcome(&self) -> Answer {
         let mut response = empty(StatusCode::SEE_OTHER);
         let cookie = format!(

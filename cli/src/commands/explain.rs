@@ -104,8 +104,8 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
-/// If the filtered rate has changed by more than this many times the events of the error rate's change, a note suggests to explain
-/// the filtered rate.
+/// A note suggests explaining the filtered rate if its change is more than this many times the error rate's change, both counted in
+/// events.
 const MUCH_MORE: u128 = 4;
 
 /// The note about the filtered rate.

@@ -249,7 +249,7 @@ fn with_cors(mut answer: Answer) -> Answer {
     answer
 }
 
-/// Converts a response of the sandbox. If its body is to break off, the connection ends after that part of the body.
+/// Converts a response of the sandbox. If it has `cut_at`, the connection ends after that many bytes of the body.
 fn response_of(answer: SandboxResponse) -> Answer {
     let mut response = Response::builder().status(answer.status);
     for (name, value) in &answer.headers {

@@ -243,7 +243,7 @@ impl Totals {
     }
 
     /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, begins the shutdown,
-    /// because scrapes would show these totals as current. For each cluster that has failed, returns the exit code.
+    /// because scrapes would otherwise show these totals as current. For each cluster that has failed, returns the exit code.
     pub(super) async fn run(&mut self, app: &App, shutdown: &Shutdown) -> Vec<Option<Exit>> {
         let followings = std::mem::take(&mut self.followings);
         let runs = self.site.exporters.iter().zip(followings);

@@ -36,7 +36,7 @@ pub(crate) struct Found {
 /// Reads the configuration that the user has named, or the first one that exists in the usual places.
 ///
 /// A configuration in the usual places is used only if nobody but root and the user can change it. The user must also trust
-/// the configuration in the working folder, unless this folder is one of the other usual places.
+/// the configuration in the working folder, unless its path is another usual place, too.
 ///
 /// # Errors
 /// If a file can't be read or used, or the file that the user has named does not exist.

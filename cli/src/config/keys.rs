@@ -1,5 +1,5 @@
-//! Lists the keys of each section of a configuration, and reads their values. Keys for options of the core come from
-//! the core's declarations.
+//! Lists the keys of each section of a configuration, and reads their values. Keys for options of the library crates come from
+//! the declarations in these crates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

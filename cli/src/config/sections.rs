@@ -56,7 +56,8 @@ pub(crate) struct Named {
 /// Reads a configuration.
 ///
 /// # Errors
-/// For an invalid configuration. Errors name the line and column. The only values that they quote are names of sections.
+/// For an invalid configuration. Errors name the line and column, or the byte that is not UTF-8. The only values that they quote
+/// are names of sections.
 pub(crate) fn read(found: &Found) -> Result<Written> {
     let text = text_of(&found.path, &found.bytes)?;
     let document = Document::parse(Some(&found.path), text)?;

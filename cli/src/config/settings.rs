@@ -19,7 +19,7 @@ use crate::failure::{Failure, Result};
 pub(crate) struct Settings {
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
-    /// The clusters to query, in the order of the file. There is at least one.
+    /// The clusters to query, in the order of the file. Loaded settings have at least one.
     pub(crate) clusters: Vec<Cluster>,
     /// The destinations of pushed counts, in the order of the file.
     pub(crate) targets: Vec<Target>,
@@ -87,7 +87,7 @@ pub(crate) struct AlertReceiver {
 pub(crate) struct CheckPlaces {
     /// The file with the rules.
     pub(crate) rules: Option<PathBuf>,
-    /// The file with the state that a run saves for the next run.
+    /// The file with the state that a run saves for the next run, or the folder with a file for each named cluster.
     pub(crate) state: Option<PathBuf>,
     /// The folder with the past counts that rules compare with.
     pub(crate) history: Option<PathBuf>,

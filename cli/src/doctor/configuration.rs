@@ -38,7 +38,7 @@ pub(crate) struct Addresses {
     pub(crate) cluster_endpoint: Option<String>,
     /// The address of the Orchestration API.
     pub(crate) base_url: Option<String>,
-    /// The address of the authorization server.
+    /// The address of the authorization server; `None` without `base_url`, because only the Orchestration API needs it.
     pub(crate) auth_url: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The server for the web app of one cluster. It answers the requests that the core's rules allow, and stores the answers for
-//! settled windows in memory and on the disk.
+//! The server for the web app of one cluster. It answers the requests that the core's rules allow. It stores answers in memory, and
+//! answers for settled windows also on the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -154,7 +154,7 @@ fn read<'a, T: Deserialize<'a> + Into<M>, M>(message: &'a Value) -> Option<M> {
     T::deserialize(message).ok().map(Into::into)
 }
 
-/// Writes a response with the line feed after it.
+/// Formats a response as a line, with its line feed.
 ///
 /// # Errors
 /// For a message that this server does not send.

@@ -1,5 +1,5 @@
-//! `tallyfold push --follow`: sends the revisions of each window that has ended. A revision is sent once, even if the process
-//! restarts.
+//! `tallyfold push --follow`: sends the revisions of each window that has ended. The state contains what is not sent yet, so a new
+//! process resumes where an earlier one stopped.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) destination: &'a Destination,
     /// The labels from the command line.
     pub(crate) labels: &'a [String],
-    /// The file or folder that stores what is not sent yet.
+    /// The file or folder with the state: what is not sent yet or, with `--cumulative`, the totals.
     pub(crate) state: &'a Path,
     /// Whether the state may have been created for another destination.
     pub(crate) has_moved: bool,

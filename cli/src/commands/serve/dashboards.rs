@@ -115,7 +115,7 @@ impl Subject {
         let range = "$__range";
         let counts = [CountName::Errors, CountName::Filtered, CountName::Success];
         for count in counts {
-            let expr = source.or_none(format!("sum({})", source.total(count, range)), range);
+            let expr = source.or_zero(format!("sum({})", source.total(count, range)), range);
             let panel = Panel::stat(self.title(count), "short").instant("", expr);
             layout.place(6, 4, panel.described("Events in the chosen range, exact."));
         }
@@ -449,7 +449,7 @@ trait Source {
     /// Returns an expression for the exact count of each series over a span.
     fn total(&self, count: CountName, span: &str) -> String;
     /// Extends a sum over all series, so that it is 0 instead of empty if the span has only samples of delivered events.
-    fn or_none(&self, sum: String, span: &str) -> String;
+    fn or_zero(&self, sum: String, span: &str) -> String;
     /// Returns an expression for the share of failed events among failed and delivered events.
     fn share(&self, failed: &str, delivered: &str) -> String;
     /// Returns the metric whose label values a user can choose in the dashboard's variables.
@@ -481,7 +481,7 @@ impl Source for Counters<'_> {
     }
 
     // Each group has all three counters, so the sum of one count is empty only if all sums are.
-    fn or_none(&self, sum: String, _span: &str) -> String {
+    fn or_zero(&self, sum: String, _span: &str) -> String {
         sum
     }
 
@@ -575,7 +575,7 @@ impl Source for Sent<'_> {
     }
 
     // `push` sends no sample for a count of 0, so a sum can be empty.
-    fn or_none(&self, sum: String, span: &str) -> String {
+    fn or_zero(&self, sum: String, span: &str) -> String {
         let delivered = self.total(CountName::Success, span);
         format!("{sum} or sum({delivered}) * 0")
     }

@@ -53,7 +53,7 @@ pub(super) struct Meters {
     store_failures: u64,
     /// The number of provisional revisions, and of settled revisions.
     revisions: [u64; 2],
-    /// The number of windows whose reported totals differ from the sums of their counts.
+    /// The number of settled windows whose reported totals differ from the sums of their counts.
     contradictions: u64,
     /// When the last token was received, in milliseconds on the monotonic clock.
     token_ms: Option<u64>,
