@@ -1,7 +1,7 @@
 """What `tallyfold check` costs after its first run, whatever it looks back on.
 
 The standard rules judge the traffic of the command's own sandbox: some 2,300 rows a window by all four dimensions, of which the rules
-judge some 1,800 groups of delivery, with a history of eleven weeks in windows of 15 minutes.
+judge some 1,800 groups of delivery, with a history of ten and a half weeks in windows of 15 minutes.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from command import COMMAND, Cost, cost, served
 from measuring import at_most, tell
 
 ROUNDS = 8
-WORK = "`tallyfold check` with eleven weeks of history"
+WORK = "`tallyfold check` with ten and a half weeks of history"
 CPU_SECONDS, PEAK_BYTES = 0.5, 64 << 20
 
 

@@ -41,7 +41,7 @@ def test_the_check_of_linking_knows_a_program_with_libraries() -> None:
     assert INTERPRETER in segments(Path(program("ls")).read_bytes())
 
 
-def test_it_has_at_most_thirteen_megabytes(binary: Path) -> None:
+def test_it_has_at_most_12_8_megabytes(binary: Path) -> None:
     assert binary.stat().st_size <= 12_800_000
 
 

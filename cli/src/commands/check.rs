@@ -1022,8 +1022,8 @@ impl Job<'_> {
         first.map(|(_, failure)| failure.exit)
     }
 
-    /// Writes failures, and rules that could not be judged. If nothing is wrong and progress is shown, writes a note about
-    /// that.
+    /// Writes failures, and rules that could not be judged. If a cluster has neither, nor findings, and progress is shown, writes a
+    /// note about that.
     fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);
@@ -1032,7 +1032,10 @@ impl Job<'_> {
             if let Some(failure) = &part.failure {
                 self.app.fail(&part.cluster, failure);
             }
-            if part.found.findings.is_empty() && self.app.stderr.shows_progress() {
+            let is_fine = part.failure.is_none()
+                && part.found.findings.is_empty()
+                && part.found.unjudged.is_empty();
+            if is_fine && self.app.stderr.shows_progress() {
                 let judged = match part.found.judged {
                     1 => "1 window was".to_owned(),
                     judged => format!("{} windows were", grouped(judged)),

@@ -17,7 +17,7 @@ pub(crate) fn read_counts(
     counts.clear();
     let mut at = 0;
     while at < windows {
-        at += bytes.number()? as usize;
+        at = at.checked_add(bytes.number()? as usize)?;
         if at >= windows {
             break;
         }
