@@ -894,6 +894,10 @@ fn an_invalid_configuration_is_refused_with_the_place_of_the_error() {
             |text| text.replace("push = [\"one\"]", "push = []"),
             "t.toml names nothing to do; want push, check, notify or dashboard in a section [run]",
         ),
+        (
+            |text| text.replace("push = [\"one\"]", "dashboard = \"0.0.0.0:0\""),
+            "run.dashboard: 0.0.0.0: other machines could read all counts; want --password-file",
+        ),
     ] {
         let text = refused(change);
         assert!(text.contains(expected), "{text}");

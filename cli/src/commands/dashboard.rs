@@ -175,7 +175,7 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
         Some(listen) => listening(listen)?,
         None => (USUAL.0.to_owned(), USUAL.1),
     };
-    let entry = flags.entry.read(&host, &app.stderr)?;
+    let entry = flags.entry.read(("--listen", &host), &app.stderr)?;
     let places = places((&flags.rules, &None, &flags.history), &app.loaded()?.check);
     let opening = Opening {
         entry,
@@ -282,11 +282,12 @@ impl Dashboard {
 }
 
 impl EntryFlags {
-    /// Returns how the server authenticates a browser. If other machines can reach `host`, a token is not enough.
+    /// Returns how the server authenticates a browser. If other machines can reach `host`, a token is not enough. An error about
+    /// the host begins with the name of its setting.
     ///
     /// # Errors
     /// For flags and a file that can't be used.
-    pub(super) fn read(&self, host: &str, stderr: &Rc<Stderr>) -> Result<Entry> {
+    pub(super) fn read(&self, (setting, host): (&str, &str), stderr: &Rc<Stderr>) -> Result<Entry> {
         if let Some(name) = &self.trust_header {
             let wanted = |what| Failure::usage(format!("--trust-header {name}: want {what}"));
             let header = HeaderName::try_from(name).map_err(|_| wanted("the name of a header"))?;
@@ -310,7 +311,7 @@ impl EntryFlags {
             return match is_loopback {
                 true => Ok(Entry::Token(RefCell::new(secret_text()?))),
                 false => Err(Failure::usage(format!(
-                    "--listen {host}: other machines could read all counts; want --password-file FILE, or --trust-header NAME \
+                    "{setting} {host}: other machines could read all counts; want --password-file FILE, or --trust-header NAME \
                  behind a proxy"
                 ))),
             };

@@ -157,7 +157,7 @@ impl<'a> Wanted<'a> {
         };
         let checking = check.then(|| Checking::new(app, &flags.state, &flags.serving.follow));
         let dashboard = dashboard.as_ref().map(|(host, port)| {
-            let entry = flags.entry.read(host, &app.stderr)?;
+            let entry = flags.entry.read(("run.dashboard:", host), &app.stderr)?;
             // The dashboard prints its tokens to stdout. If stdout is not a terminal, it is usually a log.
             match matches!(entry, Entry::Token(_)) && !io::stdout().is_terminal() {
                 true => Err(Failure::usage(
