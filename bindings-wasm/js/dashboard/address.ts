@@ -6,7 +6,7 @@ import { isZone } from "./formats.js";
 import { rangeOf } from "./range.js";
 import { NAMES } from "./view.js";
 
-/** What a link says. What is left out has its default. */
+/** The state in a link. What is left out has its default. */
 export interface Place {
   readonly cluster?: string;
   readonly period?: string;
@@ -16,11 +16,11 @@ export interface Place {
   readonly view?: string;
   readonly where: Where;
   readonly marked?: Window;
-  /** The states of the views: `destinations.sort`. */
+  /** The states of the views, by names such as `destinations.sort`. */
   readonly views: Readonly<Record<string, string>>;
 }
 
-/** What makes no sense is left out. */
+/** Reads the state in the text of a link. What isn't valid is left out. */
 export function placeIn(text: string): Place {
   const all = new URLSearchParams(text);
   const where: { [N in Dimension]?: string[] } = {};
@@ -47,7 +47,7 @@ export function placeIn(text: string): Place {
   };
 }
 
-/** @param defaults What need not be written. */
+/** @param defaults The values that the text leaves out. */
 export function textOf(place: Place, defaults: Omit<Place, "where" | "views">): string {
   const all = new URLSearchParams();
   for (const name of ["view", "cluster", "by", "unit", "zone"] as const) {
@@ -58,6 +58,6 @@ export function textOf(place: Place, defaults: Omit<Place, "where" | "views">): 
   for (const name of NAMES) for (const value of place.where[name] ?? []) all.append(name, value);
   if (place.marked) all.set("mark", `${place.marked.start}/${place.marked.end}`);
   for (const [name, value] of Object.entries(place.views)) all.set(name, value);
-  // Readable where an address allows it.
+  // An address may contain these two characters, which keep it readable.
   return all.toString().replace(/%3A/g, ":").replace(/%2F/g, "/");
 }

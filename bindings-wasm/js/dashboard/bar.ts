@@ -1,4 +1,4 @@
-// What stands above views: which rows they show, and what they compare.
+// The controls above views: which rows they show, and what they compare.
 
 import { css, html, type TemplateResult } from "lit";
 import type { Dimension } from "../src/values/types.js";
@@ -60,7 +60,7 @@ export const barStyles = css`
   }
 `;
 
-/** The rows that are shown, with a button for each value that they are narrowed by. */
+/** The rows that are shown, with a button for each value that narrows them. */
 export function crumbs(where: Where, go: (where: Where) => void): TemplateResult {
   const all = (Object.entries(where) as [Dimension, readonly string[]][]).flatMap(
     ([name, values]) => values.map((value) => [name, value] as const),
@@ -99,7 +99,7 @@ export function crumbs(where: Where, go: (where: Where) => void): TemplateResult
   </nav>`;
 }
 
-/** Buttons of which one is pressed. */
+/** A group of buttons, one of which is pressed. */
 export function segments(
   label: string,
   current: string,

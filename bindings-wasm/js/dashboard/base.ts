@@ -6,7 +6,7 @@ import type { Unit, Where } from "./elements.js";
 import { type Formats, formats, languageOf } from "./formats.js";
 import { mistakeInPeriod, mistakeInZone, type PageError } from "./given.js";
 
-/** An element that reads counts, and reads others when its attributes change. */
+/** An element that reads counts, and reads again when its attributes change. */
 export abstract class Base extends LitElement {
   static override properties: PropertyDeclarations = {
     src: {},
@@ -41,10 +41,10 @@ export abstract class Base extends LitElement {
     this.where = {};
   }
 
-  /** The properties that say which counts are wanted. */
+  /** The properties that determine which counts are read. */
   protected abstract get asked(): readonly string[];
 
-  /** Reads what the properties say. */
+  /** Reads the counts that the properties determine. */
   protected abstract ask(): void;
 
   /** What is wrong with the attributes as they are now. */
@@ -72,14 +72,14 @@ export abstract class Base extends LitElement {
     this.reading?.abort();
   }
 
-  /** Fires the event of an error when its text is on the page. */
+  /** Fires the event of an error once its text is on the page. */
   protected async tellError(error: unknown): Promise<void> {
     this.requestUpdate();
     await this.updateComplete;
     if (this.isConnected) this.emit("tallyfold-error", { error });
   }
 
-  /** Fires the events of a reading when the page shows what it has led to. */
+  /** Fires the events of a reading once the page shows its result. */
   protected async tellRead(
     { signal }: AbortController,
     loaded: object | undefined,
@@ -92,7 +92,7 @@ export abstract class Base extends LitElement {
     if (error !== undefined) this.emit("tallyfold-error", { error });
   }
 
-  /** Until the element shows what it has. */
+  /** Resolves when the element shows what it has. */
   protected async shows(): Promise<void> {
     await this.updateComplete;
   }

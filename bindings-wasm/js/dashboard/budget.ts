@@ -1,4 +1,4 @@
-// `<tallyfold-budget>`: how much of the allowed failures the rules with a budget have left.
+// `<tallyfold-budget>`: how much of its allowed failures each rule with a budget has used.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ErrorBudget, Finding } from "../src/health.js";
@@ -109,7 +109,7 @@ export class Budget extends View {
       this.#burning = findings.filter(({ kind }) => kind === "budget");
       this.#failed = undefined;
     } catch (error) {
-      // The same rules fail again with each table.
+      // The same rules fail again with each table, so their error is reported once.
       if (String(error) !== String(this.#failed)) void this.tellError(error);
       this.#failed = error;
     }

@@ -61,11 +61,11 @@ interface Change {
   readonly events: bigint;
 }
 
-/** The range is compared in at most so many parts; in fewer if they have many groups. */
+/** The maximum number of parts in which the range is compared; fewer if they have many groups. */
 const PARTS = 24;
 const PARTS_OF_MANY = 6;
 const MANY_GROUPS = 5_000;
-/** A part has at least so many windows, whose counts show how much they usually vary. */
+/** The minimum number of windows of a part. Their counts show how much counts usually vary. */
 const WINDOWS = 4;
 /** How probable it may be that any of the changes is chance. */
 const CHANCE = 0.05;
@@ -170,7 +170,7 @@ export class Cause extends View {
   #changes: readonly Change[] | undefined;
   #failed: unknown;
   #searching: AbortController | undefined;
-  /** Until the last search has ended. */
+  /** Resolves when the last search has ended. */
   #searched: Promise<void> | undefined;
 
   protected override get heading(): string {
@@ -220,7 +220,7 @@ export class Cause extends View {
       </div>`;
   }
 
-  /** What is exported are the counts of the marked range. */
+  /** Exports the counts of the marked range if there is one. */
   override exported(): CountTable | undefined {
     return this.marked ? this.#found?.now : super.exported();
   }

@@ -83,8 +83,8 @@ function placed(
 }
 
 /**
- * The shares of these counts in all events of the whole. Where rows are told apart by their reason, each has events of one kind
- * only, so their shares in themselves say nothing.
+ * The rates of these counts, relative to the whole. A row with a reason has events of one kind only, so shares within the row
+ * mean nothing.
  */
 export function ratesIn(part: Omit<Cell, "rates">, whole: Omit<Cell, "rates">): Rates {
   const toSend = whole.success + whole.errors;

@@ -31,7 +31,7 @@ const ROWS = 10;
 /** How many corrections are kept. */
 const KEPT = 200;
 
-/** What the page has seen of some counts. It is kept only in memory: another user of the browser never sees it. */
+/** The last table of some counts, and their corrections. It is kept only in memory: another user of the browser never sees it. */
 interface Log {
   last: CountTable | undefined;
   entries: Correction[];

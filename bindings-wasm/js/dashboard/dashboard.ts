@@ -79,10 +79,10 @@ class Properties extends Directive {
 
 const properties = directive(Properties);
 
-/** Of a view that begins with none, and keeps what it has then. */
+/** The first state of a view whose state isn't in the address. It is always the same object, so the view keeps its own state. */
 const NO_STATE = {};
 
-/** The value of an attribute in JSON; its text if it is none. */
+/** The value of an attribute in JSON; its text if it isn't JSON. */
 function jsonOf(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "[]");
@@ -123,9 +123,9 @@ export class Dashboard extends Reading {
   #views: Readonly<Record<string, string>> = {};
   #defaults: Omit<Place, "where" | "views"> = {};
   readonly #rules = new OwnRules(this, (error) => void this.tellError(error));
-  /** Until the address is written. */
+  /** Resolves when the address is written. */
   #written: Promise<void> = Promise.resolve();
-  /** What the views are given: new objects only if they are other ones. */
+  /** How the views load counts. Views get the same function until the server changes. */
   #loadFrom: { readonly src: string; readonly load: Load } | undefined;
 
   constructor() {
@@ -398,7 +398,7 @@ export class Dashboard extends Reading {
     this.#written = turnOf("later").then(() => this.#writeAddress(how));
   }
 
-  /** An update is complete when the address says what is shown. */
+  /** An update is complete when the address matches what is shown. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete();
     await this.#written;
@@ -576,7 +576,7 @@ export class Dashboard extends Reading {
     </div>`;
   }
 
-  /** The dimension to compare, if not that of which one value is left. */
+  /** The dimension to compare: another one if `where` restricts the current one. */
   #free(where: Where): Dimension {
     return where[this.by] ? (NAMES.find((name) => !where[name]) ?? this.by) : this.by;
   }
@@ -588,7 +588,7 @@ export class Dashboard extends Reading {
     this.#go({ where, by: this.#free(where) });
   };
 
-  /** Shows over time where a change is, and explains it. */
+  /** Opens the page over time at a change, and explains the change. */
   readonly #opened = ({ detail }: CustomEvent<Pick<Place, "marked" | "by" | "views">>): void => {
     const { views, ...place } = detail;
     this.#views = views;
@@ -678,7 +678,7 @@ export class Dashboard extends Reading {
 
   #body(): TemplateResult | typeof nothing {
     if (this.mistake) return html`<section class="card">${mistakeState(this.mistake)}</section>`;
-    // The viewer's own "Try again" shows that it reads, by leaving no error.
+    // After "Try again", there is no error while counts are read, so the views show that they are loading.
     if (this.table === undefined && this.error !== undefined) {
       const next = this.keepsTrying ? KEEPS_TRYING : nothing;
       return html`<section class="card">${failureState(this.error, () => void this.refresh(), next)}</section>`;
@@ -775,7 +775,7 @@ export class Dashboard extends Reading {
     ></tallyfold-trend>`;
   }
 
-  /** The properties of a view. Without its name, it has a state of its own. */
+  /** The properties of a view. Without a name, the view gets no state from the address. */
   #given(view: string | undefined, more: object = {}): unknown {
     return properties({
       table: this.table,

@@ -29,7 +29,7 @@ export function sourceOf(src: string): Source {
   return source;
 }
 
-/** How many tables are kept, of other ranges or other dimensions. */
+/** The maximum number of tables that are kept. */
 const KEPT = 6;
 /** A range of fewer windows is read window by window. */
 const WORTH_A_RANGE = 2;
@@ -51,7 +51,7 @@ export class Source {
     });
   }
 
-  /** The counts of a range. Equal questions at the same time are one. It rejects only when its signal aborts. */
+  /** The counts of a range. Identical concurrent requests without a signal are coalesced. The library's errors are in the result. */
   load(query: DashboardQuery, options: LoadOptions = {}): Promise<Loaded> {
     const key = JSON.stringify([keyOf(query), query.start, query.end]);
     const underWay = options.signal === undefined ? this.#underWay.get(key) : undefined;
@@ -66,7 +66,7 @@ export class Source {
     const have = this.#tables.get(key);
     const stop = new AbortController();
     const begin = (range: Window) => this.#ranges.begin(query, range, stop.signal);
-    // The first answer is on its way while the library is compiled.
+    // The whole range is requested before the library is compiled, so that its counts come sooner.
     const whole = have === undefined ? begin(query) : undefined;
     try {
       await init();
@@ -136,15 +136,15 @@ function placeOf(start: string, end: string): string {
 
 const NEWLINE = 0x0a;
 
-/** So many windows may wait to be read by the library before the stream of the range pauses. */
+/** The number of windows that may wait for the library before the stream of the range pauses. */
 const AHEAD = 64;
 
-/** For so long windows are read without a pause. In the pauses, the page draws and responds to clicks. */
+/** How long windows are read without a pause. In the pauses, the page draws and responds to clicks. */
 const AT_ONCE_MS = 8;
 
 /**
- * Answers the client's requests for single windows from the lines of one request for the whole range. What the range
- * lacks is requested window by window. So is everything if the server has no ranges.
+ * Answers the client's requests for single windows from the lines of one request for the whole range. Windows
+ * that the range lacks are requested one by one; so are all windows if the server has no ranges.
  */
 class Ranges {
   readonly #address: string;
@@ -185,7 +185,7 @@ class Ranges {
       if (response.ok && type.includes("ndjson")) await stream.read(response);
       else if ([400, 404, 405, 501].includes(response.status)) this.#isMissing = true;
     } catch {
-      // Each window is requested by itself, and says what is wrong.
+      // Each window is then requested by itself, and its error reports what is wrong.
     } finally {
       stream.end();
     }
@@ -223,7 +223,7 @@ class RangeStream {
     this.#known = resolve;
   });
 
-  /** Says which windows are wanted. */
+  /** Sets which windows are wanted. */
   want(wanted: ReadonlySet<string>): void {
     this.#wanted = new Set(wanted);
     this.#known();
@@ -256,7 +256,7 @@ class RangeStream {
     }
   }
 
-  /** Whether the window is among its own, and nobody has taken it or waits for it. */
+  /** Whether the window is wanted, and no request has taken it or waits for it. */
   wants(place: string): boolean {
     return this.#wanted.has(place) && !this.#waiting.has(place);
   }
@@ -300,7 +300,7 @@ class RangeStream {
   }
 }
 
-/** What the server would answer if the window was requested by itself. The server has retried its call, so nobody does so again. */
+/** What the server would answer if the window was requested by itself. The server has retried its call, so the client doesn't. */
 function refusal(error: {
   readonly code: string;
   readonly message: string;

@@ -10,7 +10,7 @@ export type Unit = "counts" | "percent";
 /** Which rows a view shows: those with one of the values, for each dimension named. */
 export type Where = { readonly [N in Dimension]?: readonly string[] };
 
-/** What a view asks its server. */
+/** The counts that a view requests from its server. */
 export interface DashboardQuery {
   readonly metric: Metric;
   readonly dimensions: readonly Dimension[];

@@ -4,7 +4,7 @@
 export interface Formats {
   /** A number of events, exact. */
   count(value: bigint | number): string;
-  /** A number of events in few characters, such as `1.2M`: only next to the exact one. */
+  /** A number of events in few characters, such as `1.2M`. It stands only next to the exact number. */
   compact(value: bigint | number): string;
   /** A change, with its sign. */
   delta(value: bigint | number): string;
@@ -17,7 +17,7 @@ export interface Formats {
   moment(ms: number | string): string;
   /** From one time to another. */
   span(start: number | string, end: number | string): string;
-  /** The name of the zone, to stand next to times: `UTC`, or such as `GMT+1`. */
+  /** The name of the zone, to stand next to times, such as `UTC` or `GMT+1`. */
   zoneAt(ms: number | string): string;
 }
 
@@ -58,7 +58,7 @@ export function formats(locale: string | undefined, zone: string): Formats {
 
 function made(given: string | undefined, zone: string): Formats {
   const locale = valid(given);
-  // Each takes milliseconds to make, and a first view needs half of them.
+  // Each takes milliseconds to make, and the first view needs only half of them.
   const soon = <T>(make: () => T) => {
     let own: T | undefined;
     return () => (own ??= make());
@@ -89,7 +89,7 @@ function made(given: string | undefined, zone: string): Formats {
     delta: (value) => delta().format(value),
     share: (value) => {
       if (value === null || value === undefined || Number.isNaN(value)) return "–";
-      // A few of many events are not none, and all but a few are not all.
+      // A tiny share isn't shown as 0%, and a share just below 1 isn't shown as 100%.
       if (value > 0 && value < 0.00005) return `<${small().format(0.0001)}`;
       if (value < 1 && value >= 0.99995) return `>${percent().format(0.9999)}`;
       return percent().format(value);
@@ -97,7 +97,7 @@ function made(given: string | undefined, zone: string): Formats {
     time: (at) => time().format(ms(at)),
     date: (at) => date().format(ms(at)),
     moment: (at) => moment().format(ms(at)),
-    // The first `formatRange` of a page takes a tenth of a second.
+    // `formatRange` isn't used, because its first call takes a tenth of a second.
     span: (start, end) => {
       const isOneDay = date().format(ms(start)) === date().format(ms(end));
       return `${moment().format(ms(start))} – ${(isOneDay ? time : moment)().format(ms(end))}`;

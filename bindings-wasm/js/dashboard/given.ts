@@ -3,7 +3,7 @@
 import { isZone } from "./formats.js";
 import { rangeOf } from "./range.js";
 
-/** An error that whoever has made the page can mend. */
+/** An error that the author of the page can fix. */
 export class PageError extends Error {
   readonly title: string;
 

@@ -1,5 +1,5 @@
-// What the browser has, or enough in its place for this module to be imported by a server that renders pages: it defines
-// no elements there.
+// Globals of the browser, or substitutes that let a server that renders pages import this module. The module defines no elements
+// there.
 
 export const ElementHere: typeof HTMLElement =
   globalThis.HTMLElement ?? (class {} as unknown as typeof HTMLElement);

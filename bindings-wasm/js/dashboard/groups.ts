@@ -25,7 +25,7 @@ interface Column {
   readonly share: "error" | "filter" | "delivery";
   readonly byCount: RankBy;
   readonly byShare: RankBy;
-  /** Shares of what was delivered fall as shares of what failed rise. */
+  /** Whether the order by `byShare` is reversed: the share of delivered events falls as the share of failed events rises. */
   readonly isTurned?: boolean;
 }
 
@@ -48,14 +48,14 @@ const COLUMNS: readonly [Column, Column, Column] = [
   },
 ];
 
-/** Reasons are given for what was not delivered. */
+/** The columns of reasons, which are given for what was not delivered. */
 const LOST: readonly [Column, Column] = [COLUMNS[1], COLUMNS[0]];
 
 type Group = Row<Dimension>;
 
 /** How many rows are shown at first. */
 const FIRST = 12;
-/** From so many rows on, only those in sight are in the document. */
+/** From this many rows on, only those in sight are in the document. */
 const MANY = 150;
 const ROW_PX = 33;
 
@@ -282,7 +282,7 @@ export abstract class Groups extends View {
   /** All groups together. */
   #totals: Counts | undefined;
   #trends: Trends | undefined;
-  /** Until the rows have their trends and changes. */
+  /** Resolves when the rows have their trends and changes. */
   #added: Promise<void> | undefined;
   #isWhole = false;
   #from = 0;
@@ -367,7 +367,7 @@ export abstract class Groups extends View {
     return !this.isCompact && !isLong && (this.tableBefore ?? this.load ?? this.src) !== "";
   }
 
-  /** The same time a week before, if all of it is known. */
+  /** Compares with the same time a week before, if all of it is known. */
   #compare(): void {
     const { shownBefore: before, shown, range } = this;
     if (!this.#groups || !before || !shown || !range) return;
@@ -501,7 +501,7 @@ export abstract class Groups extends View {
     </th>`;
   }
 
-  /** Down, then up, then as it was. */
+  /** Sorts down, then up, then in the default order. */
   #sort(key: string): void {
     const { sort } = this.state;
     const next = sort === key ? `${key}-up` : sort === `${key}-up` ? undefined : key;
@@ -523,7 +523,7 @@ export abstract class Groups extends View {
     </tr>`;
   }
 
-  /** The row may go: the focus stays at the table. */
+  /** The row may disappear, so the focus moves to the table. */
   #drill(value: string): void {
     this.renderRoot.querySelector<HTMLElement>(".scroll")?.focus({ preventScroll: true });
     this.select(this.dimension, value);

@@ -32,9 +32,9 @@ export interface HeatmapModel {
   readonly lines: readonly HeatmapLine[];
 }
 
-/** At most so many columns. */
+/** The maximum number of columns. */
 const COLUMNS = 97;
-/** At most so many labels of time. */
+/** The approximate maximum number of labels of time. */
 const LABELS = 9;
 
 /** The rows with the most failed or filtered events, and one for all other values together. */
@@ -66,7 +66,7 @@ export function heatmapOf(
   const both = (some: string[]) => [counts, earlier].map((it) => it?.filter({ [by]: some }));
   const sums = (it: CountTable | undefined, weeks: number) =>
     sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK);
-  // Of one value, or of some together; of all events where the rows are reasons.
+  // The whole that the shares of some values refer to: all events of these values, or all events if the rows are reasons.
   const wholeOf = (some: string[], weeks: number) => {
     const whole = wholes[weeks];
     return whole && sums(by === "reason" ? whole : whole.filter({ [by]: some }), weeks);
@@ -307,7 +307,7 @@ export class Heatmap extends View {
     return this.#isDeviation ? "change since the same time last week" : "";
   }
 
-  /** What the address says, or the defaults: an address may say anything. */
+  /** The measure in the address, or the default: an address may contain anything. */
   get #measure(): HeatmapMeasure {
     const { share } = this.state;
     return share === "filtered" ? "filtered_rate" : "error_rate";
@@ -456,7 +456,7 @@ export class Heatmap extends View {
     return this.#measure === "error_rate" ? cell.rates.error : cell.rates.filter;
   }
 
-  /** What a cell says. */
+  /** The text of a cell. */
   #written(line: HeatmapLine, slot: number): string {
     const cell = line.cells[slot];
     if (!cell) return "";

@@ -32,7 +32,7 @@ export function need(...names: string[]): void {
   }
 }
 
-/** Loads what the page itself uses, now and later. */
+/** Loads the elements that the page contains, and those that are added to it later. */
 export function watch(): void {
   const all = Object.keys(LOADERS).join();
   const look = (root: ParentNode) => {

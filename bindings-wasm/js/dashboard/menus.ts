@@ -19,7 +19,7 @@ export interface Menued extends LitElement {
   readonly query: DashboardQuery | undefined;
   readonly where: Where;
   readonly by: string;
-  /** The table of which CSV and JSON are written. */
+  /** The table that CSV and JSON are made from. */
   exported(): CountTable | undefined;
 }
 
@@ -44,7 +44,7 @@ export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateRe
   )}${query ? disclosure(view, "Command", PROMPT, () => commandList(commandsOf(view, query))) : nothing}`;
 }
 
-/** A button that opens a box below it. It closes when something else is used, and by the key Escape. */
+/** A button that opens a box below it. The box closes when something else is used, and by the key Escape. */
 function disclosure(
   view: Menued,
   label: string,

@@ -1,5 +1,5 @@
 // The widget of notebooks, as anywidget loads it: one module with everything inside. It shows the tables that Python hands over, and
-// asks nobody for more.
+// requests nothing.
 
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
 import { CountTable } from "../src/tables/table.js";
@@ -65,7 +65,7 @@ class Notebook extends LitElement {
     });
   }
 
-  /** Shows only these rows, by a dimension of which several values are left. */
+  /** Shows only these rows, grouped by a dimension that they leave open. */
   #go(where: Where): void {
     this.where = where;
     const isAll = Object.keys(where).length === 0;
@@ -139,7 +139,7 @@ define("tallyfold-heatmap", Heatmap);
 define("tallyfold-trend", Trend);
 define("tallyfold-notebook", Notebook);
 
-/** Whether the notebook's own colours are dark: as JupyterLab and VS Code say, or the browser. */
+/** The colour scheme of JupyterLab or VS Code; elsewhere, the browser's. */
 function schemeOf({ body }: Document): string {
   const { jpThemeLight, vscodeThemeKind } = body.dataset;
   if (jpThemeLight !== undefined) return jpThemeLight === "true" ? "light" : "dark";

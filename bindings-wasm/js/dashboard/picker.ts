@@ -208,13 +208,13 @@ function stepOf({ window }: Range): number {
   return { "5m": 300_000, "15m": 900_000, "1h": 3_600_000 }[window as "5m"] ?? 60_000;
 }
 
-/** What a clock in the zone shows, as `datetime-local` has it. */
+/** What a clock in the zone shows, in the format of `datetime-local`. */
 export function clockAt(time: string | number, zone: string): string {
   const at = new Date(time).getTime();
   return new Date(at + offsetOf(zone, at)).toISOString().slice(0, 16);
 }
 
-/** When a clock in the zone shows this. */
+/** The time at which a clock in the zone shows this, in milliseconds since 1970. */
 export function timeOf(clock: string, zone: string): number | undefined {
   const wanted = Date.parse(`${clock}Z`);
   if (Number.isNaN(wanted)) return undefined;

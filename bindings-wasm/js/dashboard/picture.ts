@@ -115,7 +115,7 @@ class Picture {
     }
   }
 
-  /** A colour as every program knows it; `undefined` if it is transparent. */
+  /** A colour in a notation that every program reads; `undefined` if it is transparent. */
   #color(css: string): string | undefined {
     if (!this.#colors.has(css)) {
       this.#pen.clearRect(0, 0, 1, 1);

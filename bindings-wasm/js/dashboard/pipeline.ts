@@ -7,7 +7,7 @@ import type { CountName, Dimension, Metric, Rates } from "../src/values/types.js
 import { ratesIn } from "./cells.js";
 import { dimensionsOf, filtered, grouped, View, valueText } from "./view.js";
 
-/** What an event has come to. */
+/** What can become of an event. */
 interface Stage {
   readonly name: CountName;
   readonly label: string;
@@ -22,7 +22,7 @@ const STAGES: readonly Stage[] = [
   { name: "success", label: "Delivered", share: "delivery", of: "of events to send" },
 ];
 
-/** Whether ingestion and delivery can be compared, and why not. */
+/** Whether ingestion and delivery have equal counts, or why they can't be compared. */
 export type Verdict = "equal" | "different" | "reasons" | "partial" | "unknown" | "unread";
 
 const WHY: Readonly<Record<Verdict, string>> = {
@@ -186,7 +186,7 @@ export class Pipeline extends View {
     return this.ingestion && filtered(this.ingestion, this.where);
   }
 
-  /** Whether the counts of both can be compared, and what comes of it. */
+  /** Whether ingestion and delivery can be compared, and whether they are equal. */
   get verdict(): Verdict {
     const { shown, range, where } = this;
     const incoming = this.#incoming;

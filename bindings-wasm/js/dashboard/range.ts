@@ -1,4 +1,4 @@
-// Ranges of time: what `24h` or two timestamps mean now, and in windows of which length they are read.
+// Ranges of time: what `24h` or two timestamps mean now, and the length of the windows in which they are read.
 
 import type { TimeStep } from "../src/values/time.js";
 import type { Window } from "../src/values/types.js";
@@ -53,19 +53,19 @@ export function rangeOf(text: string, nowMs: number): Range | undefined {
   return { start: iso(from), end: iso(to), window };
 }
 
-/** The length of the windows of a range: few enough to be read at once, and enough to show a trend. */
+/** The length of the windows of a range, so that they are few enough to be read at once, and enough to show a trend. */
 function windowFor(length: number): [TimeStep, number] {
   if (length <= 6 * HOUR) return ["5m", 5 * MINUTE];
   if (length <= 31 * DAY) return ["15m", 15 * MINUTE];
   return ["1h", HOUR];
 }
 
-/** Whether the same time a week before is read, too. Longer ranges would overlap with it. */
+/** Whether the same time a week before is read, too. A range of more than a week would overlap with it. */
 export function isCompared({ start, end }: Window): boolean {
   return Date.parse(end) - Date.parse(start) <= WEEK;
 }
 
-/** The same time, so much later or earlier. */
+/** The same range, later by `byMs`, or earlier if it is negative. */
 export function shifted<R extends Window>(range: R, byMs: number): R {
   const { start, end } = range;
   return { ...range, start: iso(Date.parse(start) + byMs), end: iso(Date.parse(end) + byMs) };

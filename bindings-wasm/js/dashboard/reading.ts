@@ -1,5 +1,5 @@
-// What `<tallyfold-dashboard>` reads, and when: what its attributes say, and again when a window has closed, or soon if counts are
-// missing.
+// What `<tallyfold-dashboard>` reads, and when: the counts that its attributes determine, again when a window has closed, and soon
+// if counts are missing.
 
 import type { PropertyDeclarations, PropertyValues } from "lit";
 import type { CountTable } from "../src/tables/table.js";
@@ -14,11 +14,11 @@ import { dimensionsOf, isPassing } from "./view.js";
 
 /** How often progress is shown. */
 const PROGRESS_MS = 100;
-/** A window that has just closed is read a little later. */
+/** How long after it has closed a window is read. */
 const AFTER_CLOSE = 5_000;
-/** What could not be read is read again a little later. */
+/** How long after a failure counts are read again. */
 const AFTER_FAILURE = 10_000;
-/** If no window has come for so long, the page says so. */
+/** If no window has come for this long, the page reports it. */
 export const SLOW_MS = 3_000;
 
 /** The counts of the dashboard. */
@@ -30,7 +30,7 @@ export abstract class Reading extends Base {
 
   declare live: boolean;
 
-  /** What is shown: the answer to a query. */
+  /** The query whose counts are shown or being read. */
   protected query: DashboardQuery | undefined;
   protected range: Range | undefined;
   protected table: CountTable | undefined;
@@ -117,7 +117,7 @@ export abstract class Reading extends Base {
     if (range && this.query) await this.#read(range, this.query.dimensions);
   }
 
-  /** @param isOwnIdea Whether the viewer has not asked for it. Then the page says what was wrong before until it knows more. */
+  /** @param isOwnIdea Whether the viewer has not requested it. If so, the page shows the last error until it knows more. */
   async #read(range: Range, dimensions: readonly Dimension[], isOwnIdea = false): Promise<void> {
     this.reading?.abort();
     clearTimeout(this.#timer);
@@ -145,7 +145,7 @@ export abstract class Reading extends Base {
       this.readAt = Date.now();
       if (table === undefined) throw error;
       this.requestUpdate();
-      // What is read next would hold up what is to be seen first.
+      // The next readings would delay the first view.
       await this.updateComplete;
       await turnOf("later");
       if (!signal.aborted) await this.#readRest(range, dimensions, read);
@@ -165,7 +165,7 @@ export abstract class Reading extends Base {
     }
   }
 
-  /** Ingestion, and the same time a week before, after the first view. */
+  /** Reads ingestion, and the same time a week before. */
   async #readRest(
     range: Range,
     dimensions: readonly Dimension[],
@@ -182,7 +182,7 @@ export abstract class Reading extends Base {
     this.tableBefore = earlier?.table;
   }
 
-  /** Waits for the next window, and says so if it takes long. */
+  /** Waits for the next window, and reports if it takes long. */
   #wait(): void {
     this.#come();
     this.#slowTimer = setTimeout(() => {

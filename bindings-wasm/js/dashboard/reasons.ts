@@ -31,7 +31,7 @@ export class Reasons extends Groups {
     return true;
   }
 
-  /** The order of destinations is not in the address: it would be that of reasons. */
+  /** The order of destinations isn't in the address, where it would be the order of reasons. */
   protected override tell(state: { readonly [name: string]: string | undefined }): void {
     if (this.of === "reason") super.tell(state);
     else this.state = { ...this.state, ...state };

@@ -16,7 +16,7 @@ export class OwnRules {
   /** The file that is being read. */
   #reading: Promise<FileText> | undefined;
   #typed: string | undefined;
-  /** The rules whose failure needs no event any more. */
+  /** The rules whose failure needs no further event. */
   #told: string | undefined | null = null;
   readonly #host: Host;
   readonly #tell: (error: PageError) => void;
@@ -27,7 +27,7 @@ export class OwnRules {
     this.#tell = tell;
   }
 
-  /** Whether there are rules. While the file is read, or if it could not be, no others stand in for them. */
+  /** Whether the rules are known. While their file is being read, or if it can't be read, no other rules apply. */
   get isRead(): boolean {
     return this.#reading === undefined && this.error === undefined;
   }
@@ -63,14 +63,14 @@ export class OwnRules {
     this.#typed = undefined;
   }
 
-  /** The viewer has typed rules. */
+  /** Handles rules that the viewer has typed. */
   readonly typed = ({ detail }: CustomEvent<{ readonly text?: string }>): void => {
     this.#typed = detail.text;
     if (detail.text !== undefined) this.#told = detail.text;
     this.#host.requestUpdate();
   };
 
-  /** Budgets and alerts find the same mistake in the rules, and a mistake in rules that are being typed isn't a failure. */
+  /** Stops needless events: budgets and alerts find the same mistake in the rules, and a mistake in typed rules isn't a failure. */
   readonly failed = (event: Event): void => {
     if (this.#told === this.shown) event.stopPropagation();
     this.#told = this.shown;

@@ -1,4 +1,4 @@
-// `<tallyfold-silent>`: values without any event since some time, that had events at the same time a week before.
+// `<tallyfold-silent>`: values that have had no event for some time, but had events at the same time a week before.
 
 import { html, type PropertyValues, type TemplateResult } from "lit";
 import type { DictionaryColumn } from "../src/tables/columns.js";
@@ -17,7 +17,7 @@ export interface Silence {
   readonly since: string;
   /** Whether it had no event in the whole range. */
   readonly isWhole: boolean;
-  /** Whether counts of windows since then may still change, all of them. */
+  /** Whether the counts of all windows since then may still change. */
   readonly isProvisional: boolean;
   /** Its events a week before, in the time of the silence. */
   readonly lastWeek: Row<Dimension>;
@@ -26,7 +26,7 @@ export interface Silence {
 /** How many are shown. */
 const SHOWN = 25;
 
-/** The silences of a dimension's values, those that lack most events first. */
+/** The silences of a dimension's values, those that lack the most delivered events first. */
 export function silencesOf(
   before: CountTable,
   now: CountTable,
@@ -73,7 +73,7 @@ export function silencesOf(
     .slice(0, SHOWN);
 }
 
-/** Values that have had no event since some time, although they had events in the same time a week before. */
+/** Values that have had no event for some time, although they had events at the same time a week before. */
 export class Silent extends View {
   static override styles = [View.styles, shared];
 

@@ -24,12 +24,12 @@ export interface Slot {
   readonly window: number;
 }
 
-/** How many slots a view draws at most, whatever it is given. */
+/** A view that has this many slots gets no more for missing time. */
 const MOST_SLOTS = 400;
 
 const HOUR = 3_600_000;
 
-/** The steps that a view adds windows up to: each is a part of the day. */
+/** The steps into which a view adds up windows. Each divides a day. */
 const STEPS: readonly (readonly [TimeStep, number])[] = [
   ["1m", HOUR / 60],
   ["5m", HOUR / 12],
@@ -58,7 +58,7 @@ export function longestOf(table: CountTable): number {
   return longest;
 }
 
-/** The shortest step that holds every window of the table and cuts the range into at most so many slots. */
+/** The shortest step that holds every window of the table and cuts the range into at most `most` slots; a day if there is none. */
 export function stepFor(table: CountTable, range: Window, most: number): TimeStep {
   const length = Date.parse(range.end) - Date.parse(range.start);
   const longest = longestOf(table);
@@ -105,7 +105,7 @@ export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[
     const [start, end] = [Math.max(step.start, reached), Math.min(step.end, last)];
     missing(reached, start);
     const isCut = start > step.start || end < step.end;
-    // The range has the rest of a step at its edge elsewhere.
+    // A step at the edge of the range counts as complete if all of it that lies in the range is covered.
     const complete = it.complete || (isCut && isCovered(table, start, end));
     const state = stateOf({ ...it, complete });
     slots.push({ start, end, step, state, isPart: !it.complete, window });
@@ -119,7 +119,7 @@ function isCovered({ coverage }: CountTable, start: number, end: number): boolea
   return coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
 }
 
-/** In words, how much of its step a slot at the edge of the range has: nothing if all of it. */
+/** In words, how much of its step a slot at the edge of the range has; an empty text if all of it. */
 export function partText({ start, end, step }: Slot, { count }: Formats, nowMs: number): string {
   if (start === step.start && end === step.end) return "";
   if (start === step.start && nowMs < step.end) return ", so far";
@@ -133,13 +133,13 @@ export function partText({ start, end, step }: Slot, { count }: Formats, nowMs: 
 export interface Tick {
   /** When the first of its slots starts. */
   readonly start: number;
-  /** How many slots it is over. */
+  /** The number of its slots. */
   readonly span: number;
 }
 
 const TICKS = [HOUR / 4, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY];
 
-/** At most so many labels for the slots, each over slots that begin in the same part of the zone's day. */
+/** About `most` labels or fewer, each over the slots that begin in the same stretch of local time, such as three hours. */
 export function ticksOf(
   slots: readonly Pick<Slot, "start" | "end">[],
   zone: string,

@@ -314,7 +314,7 @@ export const parts = css`
     height: 16px;
     border-radius: var(--radius-line);
     background: var(--line);
-    /* Most counts come earlier, and each frame takes time that they need. */
+    /* It begins late, because most counts come earlier, and each frame takes time that they need. */
     animation: breathe 1.6s ease-in-out 2s infinite;
   }
   .skeleton i:nth-child(2n) {

@@ -32,7 +32,7 @@ function mistakeIn(rules: string, error: TallyfoldError): Mistake {
   };
 }
 
-/** At most so many incidents are drawn. */
+/** The maximum number of incidents that are drawn. */
 const SHOWN = 100;
 /** How much history is read at most, unless all of it is requested. */
 const HISTORY = 28 * DAY;
@@ -264,7 +264,7 @@ export class Timeline extends View {
   #failed: unknown;
   /** Whether the rules are the visitor's own: their mistakes are no failure of the page. */
   #isTyped = false;
-  /** The failure that was told last. */
+  /** The failure that was reported last. */
   #told: string | undefined;
   /** Whether the editor is open. */
   #isOpen = false;
@@ -350,7 +350,7 @@ export class Timeline extends View {
     return { delivery: before ? joined(before, delivery) : delivery };
   }
 
-  /** For which needs and range a history is good. */
+  /** The needs and the range that a history is read for. */
   #key(): string {
     return JSON.stringify([
       this.#needs.map(({ metric, dimensions, window }) => [metric, dimensions, window]),
@@ -479,7 +479,7 @@ export class Timeline extends View {
     const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
     const place = (ms: number) =>
       (100 * (Math.min(Math.max(ms, start), end) - start)) / (end - start);
-    // Slots a hundredth as long as the range are enough for the labels.
+    // Slots of about a hundredth of the range are precise enough for the labels.
     const step = Math.ceil((end - start) / 96 / MINUTES) * MINUTES;
     const slots = Array.from({ length: Math.ceil((end - start) / step) }, (_, at) => {
       const from = start + at * step;
@@ -627,7 +627,7 @@ export class Timeline extends View {
   }
 }
 
-/** Two tables as one, if they go together. */
+/** Two tables as one; only the second one if they can't be merged. */
 function joined(before: CountTable, table: CountTable): CountTable {
   try {
     return CountTable.mergeAll([before, table]);

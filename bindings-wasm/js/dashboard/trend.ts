@@ -34,7 +34,7 @@ export interface Usual extends Window {
 /** What is usual is learned from this much time before the range. */
 const HISTORY = 2 * WEEK;
 
-/** At most so many slots: a day of 5 minutes has 288. */
+/** The maximum number of slots: a day has 288 steps of five minutes. */
 const SLOTS = 290;
 
 /**
@@ -268,7 +268,7 @@ export class Trend extends View {
   #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
-  /** The code of the chart is being loaded. */
+  /** Resolves when the code of the chart is loaded. */
   #drawing: Promise<void> | undefined;
   /** The slot of the cursor. */
   #place = 0;
@@ -383,7 +383,7 @@ export class Trend extends View {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#scheme.addEventListener("change", this.#redraw);
-    // Moved to another place of the page, the element has its chart still to draw.
+    // An element that was moved to another place of the page has to draw its chart again.
     this.requestUpdate();
   }
 
@@ -395,7 +395,7 @@ export class Trend extends View {
     this.#discard();
   }
 
-  /** What changes the tables, too, is drawn after them, because the chart measures the page. */
+  /** Changes that also affect the tables are drawn after them, because the chart measures the page. */
   protected override async scheduleUpdate(): Promise<void> {
     const given = [this.table, this.where, this.unit];
     const isOther = given.some((value, at) => value !== this.#given[at]);
@@ -502,10 +502,10 @@ export class Trend extends View {
     ${slot.state === "settled" ? nothing : html`<em class="muted">${STATES[slot.state]}.</em>`}`;
   }
 
-  /** Counts of a part of a step are drawn next to the line, which would seem to fall. Shares of a part are as high. */
+  /** Counts of a part of a step are drawn next to the line, which would seem to fall. Shares of a part don't make it fall. */
   readonly #isApart = ({ isPart }: Slot): boolean => isPart && this.unit === "counts";
 
-  /** What is usual in a slot, if it is known of so long a time. */
+  /** What is usual in a slot; `undefined` for a slot apart from the line, because what is usual is known only for whole steps. */
   #usualOf(slot: Slot): Usual | undefined {
     return this.#isApart(slot) ? undefined : this.#usualAt.get(slot.step.start);
   }

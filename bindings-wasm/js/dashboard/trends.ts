@@ -7,15 +7,15 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { lengthOf, longestOf, type State, stateOf, stepFor } from "./slots.js";
 import { grouped } from "./view.js";
 
-/** Per step, how much. For drawing only: texts are made of exact counts. */
+/** How many events failed and were filtered in each step. For drawing only: texts are made of exact counts. */
 export interface Trend {
   readonly errors: Float64Array;
   readonly filtered: Float64Array;
 }
 
-/** The width of a bar, and the rest is the gap to the next. */
+/** The share of a step that its bar takes; the rest is the gap to the next bar. */
 const WIDTH = 0.7;
-/** At most so many bars. */
+/** The maximum number of bars. */
 const MOST_BARS = 48;
 /** A series of more rows than this is not drawn. */
 const MOST_POINTS = 4_000_000;
@@ -76,7 +76,7 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   };
 }
 
-/** A step at the edge of the range is whole if all of it that lies in the range is there. */
+/** A step of which a part lies outside of the range counts as complete. */
 function markOf(window: SeriesWindow, range: Window): State {
   const isEdge =
     Date.parse(window.start) < Date.parse(range.start) ||
@@ -85,8 +85,8 @@ function markOf(window: SeriesWindow, range: Window): State {
 }
 
 /**
- * Bars, on a scale of their own: what failed, and on top of it what was filtered. Provisional steps are paler. A step that lies in
- * the range only in part is as much narrower, and as high as if it were whole: its area is its count.
+ * Bars, on a scale of their own: what failed, and on top of it what was filtered. Steps that aren't settled are paler. A
+ * step that lies only partly in the range is narrower, and as high as if it were whole, so that its area shows its count.
  */
 export function barsOf(
   trend: Trend | undefined,

@@ -5,12 +5,12 @@ export type Rank = "used" | "seen" | "later";
 
 const RANKS: readonly Rank[] = ["used", "seen", "later"];
 const waiting: { readonly rank: Rank; readonly go: () => void }[] = [];
-/** Until what was used is drawn. */
+/** Resolves when what was used is drawn. */
 let drawn = Promise.resolve();
-/** Until the last of the rest is drawn: each has a frame of its own, so that no frame takes long. */
+/** Resolves when the last of the rest is drawn: each has a frame of its own, so that no frame takes long. */
 let rest = Promise.resolve();
 
-/** Until it is the turn of work with this rank. */
+/** Resolves when it is the turn of work with this rank. */
 export function turnOf(rank: Rank): Promise<void> {
   return new Promise<void>((go) => {
     waiting.push({ rank, go });
@@ -18,7 +18,7 @@ export function turnOf(rank: Rank): Promise<void> {
   });
 }
 
-/** Each has come with a turn, and the first of all gets it. */
+/** Every waiting work has scheduled one call, and each call starts the work that comes first by rank. */
 async function next(): Promise<void> {
   waiting.sort((one, other) => RANKS.indexOf(one.rank) - RANKS.indexOf(other.rank));
   const first = waiting.shift();
@@ -31,16 +31,16 @@ async function next(): Promise<void> {
   first?.go();
 }
 
-/** Until the browser has had its turn. */
+/** Resolves when the browser has had its turn. */
 export function turn(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
   return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 }
 
-/** A page that is not seen draws no frame. */
+/** How long to wait for a frame: a hidden page draws none. */
 const LONGEST_FRAME_MS = 100;
 
-/** Until the browser has drawn what has changed. */
+/** Resolves when the browser has drawn what has changed. */
 function painted(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, LONGEST_FRAME_MS);

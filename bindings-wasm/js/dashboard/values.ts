@@ -12,7 +12,7 @@ import { DIMENSIONS, dimensionsOf, emptyState, manyOf, View, valueText } from ".
 /** The values of a dimension that one of two tables lacks. */
 export interface Difference {
   readonly dimension: Dimension;
-  /** Those with the most events. */
+  /** Those with the most delivered events. */
   readonly rows: readonly Row<Dimension>[];
   /** How many there are. */
   readonly all: number;

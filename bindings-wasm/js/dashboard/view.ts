@@ -64,9 +64,9 @@ export abstract class View extends Base {
   declare ingestion: CountTable | undefined;
   /** The range that was requested. Parts of it that `table` lacks are missing. */
   declare range: Window | undefined;
-  /** What the address says of this view. To change it, call {@link tell}. */
+  /** The state of this view in the address. To change it, call {@link tell}. */
   declare state: { readonly [name: string]: string | undefined };
-  /** What was asked. */
+  /** The query that was read. */
   declare query: DashboardQuery | undefined;
   /** Reads other counts. */
   declare load: Load | undefined;
@@ -111,7 +111,7 @@ export abstract class View extends Base {
     return [];
   }
 
-  /** The table that CSV and JSON are written of. */
+  /** The table that CSV and JSON are made from. */
   exported(): CountTable | undefined {
     return this.shown && grouped(this.shown, this.by);
   }
@@ -141,7 +141,7 @@ export abstract class View extends Base {
     this.reading = own;
     const { signal } = own;
     const range = rangeOf(this.period, Date.now());
-    // The next update says what is wrong.
+    // The next update shows what is wrong.
     if (range === undefined || this.mistakeNow) return;
     const source = sourceOf(this.src);
     const query = { ...range, metric: "event_delivery" as Metric, dimensions: this.dimensions };
@@ -200,7 +200,7 @@ export abstract class View extends Base {
     if (changed.has("tableBefore") || changed.has("where")) this.#shownBefore = undefined;
   }
 
-  /** The same of the week before, which not every view shows at once. */
+  /** The same rows of the week before. They are filtered at the first use, because not every view shows them at once. */
   protected get shownBefore(): CountTable | undefined {
     this.#shownBefore ??= { table: this.#kept("tableBefore") };
     return this.#shownBefore.table;
@@ -213,7 +213,7 @@ export abstract class View extends Base {
     return filtered(table, where);
   }
 
-  /** The rows whose events the shares of reasons are of: those with all reasons. `undefined` if rows have all of them anyway. */
+  /** The shown rows with all their reasons, which shares of reasons refer to. `undefined` if neither `where` nor `by` has reasons. */
   protected wholeOf(name: "table" | "tableBefore", by?: Dimension): CountTable | undefined {
     const { reason, ...where } = this.where;
     if (reason === undefined && by !== "reason") return undefined;
@@ -249,7 +249,7 @@ export abstract class View extends Base {
     return this.content();
   }
 
-  /** Reads again: what the button does that stands next to an error. */
+  /** Reads again, for the button next to an error. */
   protected retry(): Promise<void> | undefined {
     if (this.src !== "") return this.refresh();
     this.emit("tallyfold-retry", {});
@@ -348,7 +348,7 @@ const LONGEST_VALUE = 300;
 
 /**
  * A name as the reader sees it: cut, and as the command writes it. Characters that don't show, or that change the direction of
- * text, are escapes such as `\u{202e}`, so that no name looks like another. So a backslash is two.
+ * text, are escapes such as `\u{202e}`, so that no name looks like another. So a backslash is doubled.
  */
 export function visible(value: string, most = LONGEST_VALUE): string {
   const text = value.length <= most ? value : `${value.slice(0, most)}…`;
@@ -375,7 +375,7 @@ export function emptyState(title: string, text: unknown): TemplateResult {
   return html`<div class="state" part="empty" role="status"><strong>${title}</strong><p>${text}</p></div>`;
 }
 
-/** What went wrong, by whom it can be mended, what happens next, and a button. */
+/** What went wrong, what happens next, and a button to try again. */
 export function failureState(
   error: unknown,
   retry: () => void,
@@ -407,7 +407,7 @@ export function failureText(error: unknown): { title: string; text: string } {
   const { code, status } = error;
   const said = serverText(error);
   const message = said ?? error.message;
-  // What the server for web apps has answered, and what the browser got no answer to, have the same codes.
+  // Errors that the server for web apps reports have the same codes as failures to reach it, but also its text.
   const [who, whom] =
     said === undefined ? ["Your server", ""] : ["The service", " from your server"];
   if (status === 401) {
@@ -435,7 +435,7 @@ export function failureText(error: unknown): { title: string; text: string } {
   };
 }
 
-/** Whether the same counts may be readable later, although nobody does anything. */
+/** Whether the failure may be transient, so that the same counts are readable later. */
 export function isPassing(error: unknown): boolean {
   if (!TallyfoldError.is(error)) return false;
   return error.kind === "service" && error.status !== 401 && error.status !== 403;
