@@ -8,7 +8,18 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, emptyState, manyOf, NAMES, partOf, View, valueText } from "./view.js";
+import {
+  DIMENSIONS,
+  descending,
+  emptyState,
+  eventsOf,
+  largest,
+  manyOf,
+  NAMES,
+  partOf,
+  View,
+  valueText,
+} from "./view.js";
 
 /** A value without events. */
 export interface Silence {
@@ -26,7 +37,7 @@ export interface Silence {
 /** How many are shown. */
 const SHOWN = 25;
 
-/** The silences of a dimension's values, those that lack the most delivered events first. */
+/** The silences of a dimension's values, those that lack the most events first. */
 export function silencesOf(
   before: CountTable,
   now: CountTable,
@@ -58,8 +69,8 @@ export function silencesOf(
   const settledUntil = now.provisional[0]?.start ?? end;
   const found = Array.from(bySince).flatMap(([since, values]) => {
     const then = partOf(earlier, shifted({ start: since, end }, -WEEK));
-    const rows = then?.filter({ [by]: values }).top(SHOWN, { by: "success" }) ?? [];
-    return (rows as Row<Dimension>[]).map((lastWeek) => ({
+    const rows = then ? largest(then.filter({ [by]: values }), by, SHOWN) : [];
+    return rows.map((lastWeek) => ({
       value: lastWeek.dimensions[by],
       since: iso(Date.parse(since)),
       isWhole: !last.has(lastWeek.dimensions[by]),
@@ -68,8 +79,8 @@ export function silencesOf(
     }));
   });
   return found
-    .filter(({ lastWeek: it }) => it.success > 0n || it.errors > 0n || it.filtered > 0n)
-    .sort((one, other) => Number(other.lastWeek.success - one.lastWeek.success))
+    .filter(({ lastWeek }) => eventsOf(lastWeek) > 0n)
+    .sort((one, other) => descending(eventsOf(one.lastWeek), eventsOf(other.lastWeek)))
     .slice(0, SHOWN);
 }
 

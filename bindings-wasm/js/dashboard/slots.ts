@@ -115,7 +115,8 @@ export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[
   return slots;
 }
 
-function isCovered({ coverage }: CountTable, start: number, end: number): boolean {
+/** Whether the windows of a table cover the time from `start` to `end`. */
+export function isCovered({ coverage }: CountTable, start: number, end: number): boolean {
   return coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
 }
 

@@ -4,7 +4,7 @@ import { html, nothing, svg, type TemplateResult } from "lit";
 import type { SeriesColumns, SeriesWindow } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { lengthOf, longestOf, type State, stateOf, stepFor } from "./slots.js";
+import { isCovered, lengthOf, longestOf, type State, stateOf, stepFor } from "./slots.js";
 import { grouped } from "./view.js";
 
 /** How many events failed and were filtered in each step. For drawing only: texts are made of exact counts. */
@@ -42,7 +42,7 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   const slots = columns.window.dictionary.map((it) => (Date.parse(it.start) - first) / stepMs);
   const marks: State[] = Array.from({ length: bars }, () => "missing");
   for (const [at, it] of columns.window.dictionary.entries())
-    marks[slots[at] as number] = markOf(it, range);
+    marks[slots[at] as number] = markOf(it, table, range);
   const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
   const shares = marks.map((_, at) => {
     const from = first + at * stepMs;
@@ -76,12 +76,13 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   };
 }
 
-/** A step of which a part lies outside of the range counts as complete. */
-function markOf(window: SeriesWindow, range: Window): State {
-  const isEdge =
-    Date.parse(window.start) < Date.parse(range.start) ||
-    Date.parse(window.end) > Date.parse(range.end);
-  return stateOf({ ...window, complete: window.complete || isEdge });
+/** A step at the edge of the range counts as complete if all of it that lies in the range is covered. */
+function markOf(window: SeriesWindow, table: CountTable, range: Window): State {
+  const start = Math.max(Date.parse(window.start), Date.parse(range.start));
+  const end = Math.min(Date.parse(window.end), Date.parse(range.end));
+  const isEdge = start > Date.parse(window.start) || end < Date.parse(window.end);
+  const complete = window.complete || (isEdge && isCovered(table, start, end));
+  return stateOf({ ...window, complete });
 }
 
 /**

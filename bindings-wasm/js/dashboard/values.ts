@@ -7,12 +7,12 @@ import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, dimensionsOf, emptyState, manyOf, View, valueText } from "./view.js";
+import { DIMENSIONS, dimensionsOf, emptyState, largest, manyOf, View, valueText } from "./view.js";
 
 /** The values of a dimension that one of two tables lacks. */
 export interface Difference {
   readonly dimension: Dimension;
-  /** Those with the most delivered events. */
+  /** Those with the most events. */
   readonly rows: readonly Row<Dimension>[];
   /** How many there are. */
   readonly all: number;
@@ -48,7 +48,7 @@ export function differencesOf(before: CountTable, now: CountTable): Differences 
       const values = valuesWith(wanted);
       if (values.length === 0) continue;
       const some = table.filter({ [dimension]: values });
-      const rows = some.top(SHOWN, { by: "success" }) as Row<Dimension>[];
+      const rows = largest(some, dimension, SHOWN);
       found.push({ dimension, rows, all: values.length });
     }
   }

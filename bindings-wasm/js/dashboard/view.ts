@@ -9,6 +9,8 @@ import {
   type PropertyValues,
   type TemplateResult,
 } from "lit";
+import type { DictionaryColumn } from "../src/tables/columns.js";
+import type { Counts, Row } from "../src/tables/counts.js";
 import { CountTable, type SavedTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
@@ -331,6 +333,30 @@ export function partOf(table: CountTable, range: Window): CountTable | undefined
     if (TallyfoldError.is(error)) return undefined;
     throw error;
   }
+}
+
+/** The values of a dimension with the most events, delivered or not, and their counts. */
+export function largest(table: CountTable, by: Dimension, most: number): Row<Dimension>[] {
+  const { success, errors, filtered, ...others } = table.columns();
+  const names = (others as { [N in Dimension]?: DictionaryColumn })[by];
+  const all = Array.from(success, (delivered, row) => ({
+    events: delivered + (errors[row] ?? 0n) + (filtered[row] ?? 0n),
+    value: names?.dictionary[names.ids[row] as number] ?? "",
+  }));
+  all.sort((one, other) => descending(one.events, other.events));
+  const values = all.slice(0, most).map(({ value }) => value);
+  const rows = Array.from(table.filter({ [by]: values })) as Row<Dimension>[];
+  return rows.sort((one, other) => descending(eventsOf(one), eventsOf(other)));
+}
+
+/** All events of a row. */
+export function eventsOf({ success, errors, filtered }: Counts): bigint {
+  return success + errors + filtered;
+}
+
+/** Sorts large counts before small ones. */
+export function descending(one: bigint, other: bigint): number {
+  return one === other ? 0 : one < other ? 1 : -1;
 }
 
 /** A value of a dimension as text, never as markup. */

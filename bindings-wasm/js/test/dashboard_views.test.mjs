@@ -25,8 +25,9 @@ const VIEWS = {
   budget: "Budget",
   timeline: "Timeline",
 };
-/** The characters that views show as escapes. */
-const SET = 'export { HIDDEN } from "./dashboard/menus.ts";';
+/** The characters that views show as escapes, and the bars of rows. */
+const PARTS = `export { HIDDEN } from "./dashboard/menus.ts";
+  export { trendsOf } from "./dashboard/trends.ts";`;
 /** The modules that the pages load, by path. */
 const files = new Map();
 let server;
@@ -48,7 +49,7 @@ before(async () => {
       customElements.define("tallyfold-${name}", ${view});`,
   );
   const { outputFiles } = await build({
-    stdin: { contents: [...lines, SET].join("\n"), resolveDir: `${import.meta.dirname}/..` },
+    stdin: { contents: [...lines, PARTS].join("\n"), resolveDir: `${import.meta.dirname}/..` },
     bundle: true,
     format: "esm",
     splitting: true,
@@ -673,6 +674,27 @@ describe("<tallyfold-cause>", () => {
   });
 });
 
+test("the bar of a step at the edge is settled only if its part of the range is covered", async (t) => {
+  const tab = await show(t, "silent", { table: now });
+  const from = (start) => ({ start, end: "2026-03-10T12:00:00Z" });
+  const gap = CountTable.mergeAll([
+    now.between({ start: RANGE.start, end: "2026-03-10T00:15:00Z" }),
+    now.between(from("2026-03-10T00:30:00Z")),
+  ]);
+  const range = { start: "2026-03-10T00:15:00Z", end: RANGE.end };
+  const first = (table) =>
+    tab.evaluate(
+      async ([json, within]) => {
+        const { CountTable } = await import("/dist/table.js");
+        const { trendsOf } = await import("/stdin.js");
+        return trendsOf(CountTable.fromJSON(json), "integration", within).marks[0];
+      },
+      [JSON.stringify(table), range],
+    );
+  assert.equal(await first(now), "settled");
+  assert.equal(await first(gap), "partial");
+});
+
 describe("<tallyfold-values> and <tallyfold-silent>", () => {
   test("list what only one of the weeks has", async (t) => {
     const tab = await show(t, "values", { table: now, tableBefore: earlier });
@@ -700,6 +722,20 @@ describe("<tallyfold-values> and <tallyfold-silent>", () => {
       [world.SILENT, "Mar 10, 13:30", count(lacking.success), "0", "0"],
       [world.VANISHED, "before Mar 10, 00:00", "77", "0", "0"],
     ]);
+  });
+
+  test("rank values by all of their events", async (t) => {
+    const { now, earlier } = await world.gone();
+    const expected = [world.NEVER_DELIVERED, "only filtered", "delivered 0"];
+    const vanished = await cells(await show(t, "values", { table: now, tableBefore: earlier }));
+    const heads = vanished.map(([value]) => value);
+    const from = heads.indexOf(world.NEVER_DELIVERED);
+    assert.deepEqual(heads.slice(from, from + 3), expected);
+    const silent = await cells(await show(t, "silent", { table: now, tableBefore: earlier }));
+    assert.deepEqual(
+      silent.slice(0, 3).map(([value]) => value),
+      expected,
+    );
   });
 
   test("say which values were not looked at", async (t) => {

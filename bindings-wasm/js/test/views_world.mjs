@@ -71,6 +71,24 @@ export function withGap(table) {
   ]);
 }
 
+export const NEVER_DELIVERED = "never delivered";
+
+/** Two weeks, of which the later one lacks many values: all were delivered but two. */
+export async function gone() {
+  const { sandbox, client } = evening();
+  const timestamp = "2026-03-03T08:00:00Z";
+  const event = { eventName: "order_placed", writeKey: "web", timestamp };
+  sandbox.record({ ...event, integration: NEVER_DELIVERED, outcome: "errors", count: 90_000 });
+  const filtered = { integration: "only filtered", outcome: "filtered", reason: "r" };
+  sandbox.record({ ...event, ...filtered, count: 80_000 });
+  for (let value = 0; value < 30; value++) {
+    const integration = `delivered ${value}`;
+    const count = 70_000 - value;
+    sandbox.record({ ...event, integration, outcome: "success", count });
+  }
+  return { now: await counts(client, RANGE), earlier: await counts(client, BEFORE) };
+}
+
 export const HOUR = { start: "2026-03-10T12:00:00Z", end: "2026-03-10T13:00:00Z" };
 
 /** A service with so many integrations. */
