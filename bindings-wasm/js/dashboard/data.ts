@@ -51,7 +51,10 @@ export class Source {
     });
   }
 
-  /** The counts of a range. Identical concurrent requests without a signal are coalesced. The library's errors are in the result. */
+  /**
+   * The counts of a range. Identical concurrent requests without a signal are coalesced. The library's errors are in the result; the
+   * promise rejects if the signal aborts.
+   */
   load(query: DashboardQuery, options: LoadOptions = {}): Promise<Loaded> {
     const key = JSON.stringify([keyOf(query), query.start, query.end]);
     const underWay = options.signal === undefined ? this.#underWay.get(key) : undefined;

@@ -332,11 +332,13 @@ export abstract class Groups extends View {
   /** Adds to the rows what takes longer to compute, once they are drawn: trends, and the week before. */
   async #add(): Promise<void> {
     this.#changes = undefined;
-    const { shown } = this;
+    const { shown, dimension } = this;
+    const groups = this.#groups;
     await turnOf("later");
-    if (this.shown !== shown) return;
+    // Other rows get theirs after an update of their own.
+    if (this.#groups !== groups || this.dimension !== dimension) return;
     this.#compare();
-    if (shown && this.range) this.#trends ??= trendsOf(shown, this.dimension, this.range);
+    if (shown && this.range) this.#trends ??= trendsOf(shown, dimension, this.range);
     this.requestUpdate();
   }
 

@@ -15,7 +15,7 @@ export interface Trend {
 
 /** The share of a step that its bar takes; the rest is the gap to the next bar. */
 const WIDTH = 0.7;
-/** The maximum number of bars. */
+/** About how many bars there are at most. A range of more days has a bar for each day. */
 const MOST_BARS = 48;
 /** A series of more rows than this is not drawn. */
 const MOST_POINTS = 4_000_000;

@@ -55,6 +55,22 @@ describe("the dashboard", () => {
   const total = (table, name = "All destinations") => [name, ...cells(table.totals)];
   const shownRows = (rows, by) => rows.map((row) => [row.dimensions[by], ...cells(row)]);
 
+  test("may be grouped otherwise while rows are still compared", async (t) => {
+    const { world, tab } = await opened(t);
+    await tab.evaluate(async () => {
+      const dashboard = document.querySelector("tallyfold-dashboard");
+      for (let turn = 1; turn <= 60; turn++) {
+        dashboard.by = turn % 2 ? "reason" : "integration";
+        await new Promise((resolve) =>
+          requestAnimationFrame(() => setTimeout(resolve, 5 * (turn % 7))),
+        );
+      }
+    });
+    await ready(tab);
+    const all = (await delivery(world)).groupBy("integration").top(12, LOST);
+    assert.deepEqual((await rowsOf(tab)).slice(0, 12), shownRows(all, "integration"));
+  });
+
   test("shows what the library counts, after each click", async (t) => {
     const { world, tab } = await opened(t);
     const table = await delivery(world);

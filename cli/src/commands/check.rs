@@ -1042,7 +1042,7 @@ impl Job<'_> {
                 };
                 let text =
                     format_args!("nothing is wrong; {judged} judged, counted for each group");
-                self.app.stderr.note(text);
+                self.app.note(&part.cluster, text);
             }
             for unjudged in &part.found.unjudged {
                 let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);

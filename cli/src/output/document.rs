@@ -90,7 +90,7 @@ pub(crate) struct ClusterDocument<'a> {
     pub(crate) gaps: &'a [Window],
     /// The windows whose counts may still change.
     pub(crate) provisional: &'a [Window],
-    /// Why `gaps` could not be read; `null` if there is no gap.
+    /// Why `gaps` could not be read, or what else is wrong with the counts; `null` if nothing is.
     pub(crate) failure: Option<FailureDocument<'a>>,
     /// The counts.
     #[serde(flatten)]

@@ -50,16 +50,18 @@ impl Report<Asked, CountTable> {
                 true => part.found.clone(),
                 false => part.found.between(range)?,
             };
-            let gaps = part.gaps.iter().copied();
-            let gaps: Vec<Window> = gaps.filter(|gap| gap.overlaps(range)).collect();
-            let is_whole = gaps.is_empty() && !part.is_unanswered;
             Ok(Part {
                 cluster: part.cluster.clone(),
                 labels: part.labels.clone(),
                 provisional: table.provisional(),
                 found: Counted::by_step(table, steps)?,
-                gaps,
-                failure: part.failure.clone().filter(|_| !is_whole),
+                gaps: part
+                    .gaps
+                    .iter()
+                    .copied()
+                    .filter(|gap| gap.overlaps(range))
+                    .collect(),
+                failure: part.failure.clone(),
                 is_unanswered: part.is_unanswered,
             })
         });
@@ -388,7 +390,7 @@ pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::testing::{ROWS, hour, hours, report_of, table};
+    use crate::output::testing::{ROWS, hour, report_of, table};
 
     fn pair(name: &str, value: &str) -> (String, String) {
         (name.to_owned(), value.to_owned())
@@ -405,32 +407,6 @@ mod tests {
                 hour(5)
             ])
         );
-    }
-
-    #[test]
-    fn only_a_range_with_a_gap_has_a_failure() {
-        let report = Report {
-            asked: report_of(Vec::new()).asked,
-            parts: vec![Part {
-                cluster: String::new(),
-                labels: Vec::new(),
-                found: hours(&[ROWS, ROWS]),
-                gaps: vec![hour(2)],
-                failure: Some(Failure::usage("down")),
-                is_unanswered: false,
-                provisional: Vec::new(),
-            }],
-            missing: Vec::new(),
-            is_named: false,
-        };
-        for (range, fails) in [
-            (Window::new(hour(0).start(), hour(1).end()), false),
-            (Window::new(hour(1).start(), hour(2).end()), true),
-        ] {
-            let part = report.counts(range.unwrap(), None).unwrap().parts.remove(0);
-            assert_eq!(part.failure.is_some(), fails);
-            assert_eq!(part.gaps.is_empty(), !fails);
-        }
     }
 
     fn clusters() -> Report {
