@@ -182,8 +182,8 @@ class ClientArguments(TypedDict, total=False):
 
     Tables and states contain it. Tables and states with another name are refused. By default, it
     consists of the address, the Client ID, and a checksum of the headers that you add to requests.
-    Set it if the address of a cluster changes, or if your program provides the access tokens, which
-    decide whose counts are read.
+    Set it if the address of a cluster changes, or if you provide the access tokens, which decide
+    whose counts are read.
     """
     tokenless: bool
     """Whether requests carry no token, because the address is that of a server of yours that adds
@@ -253,7 +253,7 @@ class CollectArguments(TypedDict, total=False):
     """The length of the windows that are read; they start at multiples of it, counted from midnight
     UTC.
 
-    The service advises 5 to 15 minutes. Default: `15m`.
+    The service's documentation recommends 5 to 15 minutes. Default: `15m`.
     """
     concurrency: int
     """How many windows are read at the same time. Default: `8`."""
@@ -264,8 +264,8 @@ class CollectArguments(TypedDict, total=False):
     A window is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
     """
     part: tuple[int, int] | None
-    """Which part of the windows to collect, from 0, and how many parts there are, when several
-    machines share the work.
+    """To share the work among several machines: which part of the windows this one collects, and
+    how many parts there are. The first part is 0.
     """
     settle: float
     """For how long after a window's end its counts may still change.
@@ -278,8 +278,8 @@ class CollectArguments(TypedDict, total=False):
     `total`.
 
     `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its
-    windows; `total` keeps their sum. Windows are added up as they settle, so memory grows with
-    groups and kept steps, not with windows. Default: `windows`.
+    windows; `total` keeps their sum. With a step or `total`, windows are added up as they settle,
+    so memory grows with the number of groups and steps, not of windows. Default: `windows`.
     """
     memory_limit: int
     """About how many bytes the counts may take: the stored counts, and the counts of the responses
@@ -290,9 +290,9 @@ class CollectArguments(TypedDict, total=False):
     or if the stored counts alone take more, reading ends with an error. Default: `1,073,741,824`.
     """
     drop_old: bool
-    """Removes the parts of a checkpoint that lie entirely before the range.
+    """Removes the counts of a checkpoint that lie entirely before the range.
 
-    By default they stay, so that a collect of an earlier range can use them.
+    By default they stay, so that a later run over an earlier range can use them.
     """
     probe: bool
     """First tests, with one more call, that the counts of two adjacent windows add up to the counts
@@ -341,15 +341,16 @@ class ExportArguments(TypedDict, total=False):
     """The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
 
     It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a digit.
-    The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. So
-    counts by other dimensions are another metric, and no sum contains an event twice.
+    The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. Counts
+    by other dimensions therefore have another metric name, and no sum over a metric counts an event
+    twice.
     """
     windows: ExportWindows | None
     """Which windows are written.
 
     By default, formats of files, such as CSV, contain all windows. Formats of other systems contain
-    only settled ones, because counts that another system has stored can't be withdrawn. A revision
-    is always written.
+    only settled ones, because counts that another system has stored can't be withdrawn. Revisions
+    of a follow are always written.
     """
     exact: bool
     """Refuses counts above 2^53 if the destination stores 64-bit floats.
@@ -391,7 +392,7 @@ class FollowArguments(TypedDict, total=False):
     A window is read again until then. In seconds. Default: `3,600`.
     """
     settle_when_unchanged: bool
-    """Settles a window early if its readings stay equal for at least its length.
+    """Settles a window early if its counts have not changed for at least the length of a window.
 
     This needs fewer requests, but loses the events that arrive after the last reading.
     """
@@ -423,7 +424,7 @@ class NotifyArguments(TypedDict, total=False):
     It should be longer than a few intervals between calls. In seconds. Default: `3,600`.
     """
     patience: float | None
-    """How long to try again when a receiver fails.
+    """How long to keep retrying when a receiver fails.
 
     A later call sends the messages that were not accepted. In seconds. `None` for no limit.
     Default: `5`.
@@ -452,7 +453,7 @@ class ReceiverArguments(TypedDict, total=False):
     allow_http: bool
     """Allows messages to be sent by plain http to another machine.
 
-    The network can then read them.
+    Others on the network can then read them.
     """
     template: str | None
     """The message of a webhook: JSON with placeholders such as `{{sentence}}`."""

@@ -39,7 +39,7 @@ not have.
 `incompatible_tables`: Two tables differ in their dimensions, metric, filter, cluster or client.
 
 `invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query, has
-counts of the future, or is in use.
+counts from the future, or is in use.
 
 `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds windows
 up to save memory.
@@ -83,13 +83,13 @@ success without the header that confirms it.
 
 `deadline_exceeded`: The call, including its retries and waits, took longer than its deadline.
 
-Codes of `ResponseError` (kind `response`): the bytes of a response, or of a saved table, are not a
-valid result.
+Codes of `ResponseError` (kind `response`): a response or a saved table is not a valid result, or
+could not be processed.
 
 `wrong_content_type`: The response has a content type other than JSON.
 
-`wrong_content_encoding`: The response has a compression that was not requested, or is compressed
-more than once.
+`wrong_content_encoding`: The response uses a content encoding that was not requested, or is
+compressed more than once.
 
 `html_response`: The body is an HTML page instead of JSON.
 
@@ -115,14 +115,14 @@ more than once.
 
 `invalid_count`: A count that is not a string of ASCII digits.
 
-`count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers of
-a column.
+`count_overflow`: A count above 2^64 - 1, or a count or change that is too large for a column's
+number type.
 
 `inexact_count`: A count above 2^53, for a target that stores 64-bit floats.
 
 `sum_overflow`: A sum of counts above 2^64 - 1.
 
-`window_mismatch`: The response is about another window than the one requested.
+`window_mismatch`: The response is for a window other than the one requested.
 
 `dimension_mismatch`: An entry's dimensions are not exactly the requested ones.
 
@@ -145,7 +145,7 @@ a column.
 `invalid_table`: A saved table that this version can't read, or that was changed after it was
 written.
 
-`windows_not_additive`: Counts of adjacent windows do not add up to the counts of the whole time.
+`windows_not_additive`: Counts of adjacent windows do not add up to the counts of the whole range.
 
 Written by scripts/declare.py from what the Rust crates declare. Change it there.
 """
@@ -188,8 +188,8 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "Two tables differ in their dimensions, metric, filter, cluster or client."
     ),
     "invalid_checkpoint": (
-        "A checkpoint that is incomplete, was changed, belongs to another query, has counts of the "
-        "future, or is in use."
+        "A checkpoint that is incomplete, was changed, belongs to another query, has counts from "
+        "the future, or is in use."
     ),
     "memory_limit": (
         "The counts that a collect keeps take more memory than allowed. `keep` adds windows up to "
@@ -221,7 +221,8 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     ),
     "wrong_content_type": "The response has a content type other than JSON.",
     "wrong_content_encoding": (
-        "The response has a compression that was not requested, or is compressed more than once."
+        "The response uses a content encoding that was not requested, or is compressed more than "
+        "once."
     ),
     "html_response": "The body is an HTML page instead of JSON.",
     "empty_body": "No bytes at all, or only white space.",
@@ -236,12 +237,11 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "wrong_type": "A value of the wrong JSON type.",
     "invalid_count": "A count that is not a string of ASCII digits.",
     "count_overflow": (
-        "A count above 2^64 - 1, or a count or change that is too large for the numbers of a "
-        "column."
+        "A count above 2^64 - 1, or a count or change that is too large for a column's number type."
     ),
     "inexact_count": "A count above 2^53, for a target that stores 64-bit floats.",
     "sum_overflow": "A sum of counts above 2^64 - 1.",
-    "window_mismatch": "The response is about another window than the one requested.",
+    "window_mismatch": "The response is for a window other than the one requested.",
     "dimension_mismatch": "An entry's dimensions are not exactly the requested ones.",
     "repeated_combination": "The same combination of dimension values twice.",
     "depth_limit": "Nested deeper than the limit.",
@@ -255,7 +255,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "A saved table that this version can't read, or that was changed after it was written."
     ),
     "windows_not_additive": (
-        "Counts of adjacent windows do not add up to the counts of the whole time."
+        "Counts of adjacent windows do not add up to the counts of the whole range."
     ),
 }
 """Every code with its meaning."""

@@ -120,8 +120,8 @@ class Explanation:
     probability: float
     """The probability, from 0 to 1, that all events together vary at least this much by chance."""
     left_out: list[Window]
-    """The windows of `before` that were left out because their rate is unusual. A window that is in
-    both tables stays.
+    """The earlier windows that were left out because their rate is unusual. A window that is also
+    one of the current windows is never left out.
     """
     sentence: str
     """The explanation in one sentence."""
@@ -341,7 +341,10 @@ class Incident:
     id: str
     """An identifier of 16 hexadecimal digits, which no other incident has."""
     severity: Severity
-    """The highest severity that its parts have had."""
+    """The highest severity that its parts have had since it began or came back. Silenced and
+    provisional parts don't raise it. If all open parts are silenced or provisional, the next part
+    that is neither sets it anew.
+    """
     status: Status
     """Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
     are resolved.
@@ -357,12 +360,14 @@ class Incident:
     sentence: str
     """The sentence of the headline, with the names of the other findings."""
     silenced: bool
-    """Whether silences cover all parts that are not over."""
+    """Whether silences cover all parts that are not over, or the incident is acknowledged or
+    silenced.
+    """
     provisional: bool
     """Whether the incident depends on counts that may still change."""
     hold: IncidentHold | None
-    """The acknowledgement or silence of the incident. While it holds, no receiver is notified that
-    it fires.
+    """The acknowledgement or silence of the incident. While it is in force, no receiver is notified
+    that the incident fires.
     """
     parts: list[IncidentPart]
     """The findings that belong to the incident, sorted by their identifiers."""

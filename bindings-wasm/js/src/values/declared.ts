@@ -101,7 +101,7 @@ export const errorCodes = [
  * `unaligned_window`: A window crosses the edge of a step or range, and its counts can't be split.
  * `incompatible_tables`: Two tables differ in their dimensions, metric, filter, cluster or client.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query,
- * has counts of the future, or is in use.
+ * has counts from the future, or is in use.
  * `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds
  * windows up to save memory.
  * `invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
@@ -129,10 +129,11 @@ export const errorCodes = [
  * `timed_out`: The exchange took longer than the client's timeout.
  * `deadline_exceeded`: The call, including its retries and waits, took longer than its deadline.
  *
- * Codes of kind `response`: the bytes of a response, or of a saved table, are not a valid result.
+ * Codes of kind `response`: a response or a saved table is not a valid result, or could not be
+ * processed.
  *
  * `wrong_content_type`: The response has a content type other than JSON.
- * `wrong_content_encoding`: The response has a compression that was not requested, or is
+ * `wrong_content_encoding`: The response uses a content encoding that was not requested, or is
  * compressed more than once.
  * `html_response`: The body is an HTML page instead of JSON.
  * `empty_body`: No bytes at all, or only white space.
@@ -146,11 +147,11 @@ export const errorCodes = [
  * `missing_field`: A required field is missing.
  * `wrong_type`: A value of the wrong JSON type.
  * `invalid_count`: A count that is not a string of ASCII digits.
- * `count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers
- * of a column.
+ * `count_overflow`: A count above 2^64 - 1, or a count or change that is too large for a column's
+ * number type.
  * `inexact_count`: A count above 2^53, for a target that stores 64-bit floats.
  * `sum_overflow`: A sum of counts above 2^64 - 1.
- * `window_mismatch`: The response is about another window than the one requested.
+ * `window_mismatch`: The response is for a window other than the one requested.
  * `dimension_mismatch`: An entry's dimensions are not exactly the requested ones.
  * `repeated_combination`: The same combination of dimension values twice.
  * `depth_limit`: Nested deeper than the limit.
@@ -163,7 +164,7 @@ export const errorCodes = [
  * `invalid_table`: A saved table that this version can't read, or that was changed after it was
  * written.
  * `windows_not_additive`: Counts of adjacent windows do not add up to the counts of the whole
- * time.
+ * range.
  */
 export type ErrorCode = (typeof errorCodes)[number];
 
@@ -760,7 +761,11 @@ export interface Query {
 export interface Incident {
   /** An identifier of 16 hexadecimal digits, which no other incident has. */
   readonly id: string;
-  /** The highest severity that its parts have had. */
+  /**
+   * The highest severity that its parts have had since it began or came back. Silenced and
+   * provisional parts don't raise it. If all open parts are silenced or provisional, the next part
+   * that is neither sets it anew.
+   */
   readonly severity: Severity;
   /**
    * Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
@@ -777,13 +782,16 @@ export interface Incident {
   readonly headline: string;
   /** The sentence of the headline, with the names of the other findings. */
   readonly sentence: string;
-  /** Whether silences cover all parts that are not over. */
+  /**
+   * Whether silences cover all parts that are not over, or the incident is acknowledged or
+   * silenced.
+   */
   readonly silenced: boolean;
   /** Whether the incident depends on counts that may still change. */
   readonly provisional: boolean;
   /**
-   * The acknowledgement or silence of the incident. While it holds, no receiver is notified that
-   * it fires.
+   * The acknowledgement or silence of the incident. While it is in force, no receiver is notified
+   * that the incident fires.
    */
   readonly hold?: IncidentHold;
   /** The findings that belong to the incident, sorted by their identifiers. */
@@ -921,8 +929,8 @@ export interface Explanation {
   /** The probability, from 0 to 1, that all events together vary at least this much by chance. */
   readonly probability: number;
   /**
-   * The windows of `before` that were left out because their rate is unusual. A window that is in
-   * both tables stays.
+   * The earlier windows that were left out because their rate is unusual. A window that is also
+   * one of the current windows is never left out.
    */
   readonly leftOut: readonly Window[];
   /** The explanation in one sentence. */
@@ -1037,7 +1045,7 @@ export interface CollectArguments {
    * The length of the windows that are read; they start at multiples of it, counted from midnight
    * UTC.
    *
-   * The service advises 5 to 15 minutes. Default: `15m`.
+   * The service's documentation recommends 5 to 15 minutes. Default: `15m`.
    */
   readonly window?: TimeStep | undefined;
   /** How many windows are read at the same time. Default: `8`. */
@@ -1050,8 +1058,8 @@ export interface CollectArguments {
    */
   readonly finest?: TimeStep | undefined;
   /**
-   * Which part of the windows to collect, from 0, and how many parts there are, when several
-   * machines share the work.
+   * To share the work among several machines: which part of the windows this one collects, and how
+   * many parts there are. The first part is 0.
    */
   readonly part?: readonly [index: number, of: number] | undefined;
   /**
@@ -1066,8 +1074,8 @@ export interface CollectArguments {
    * `total`.
    *
    * `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its
-   * windows; `total` keeps their sum. Windows are added up as they settle, so memory grows with
-   * groups and kept steps, not with windows. Default: `windows`.
+   * windows; `total` keeps their sum. With a step or `total`, windows are added up as they settle,
+   * so memory grows with the number of groups and steps, not of windows. Default: `windows`.
    */
   readonly keep?: "windows" | "total" | TimeStep | undefined;
   /**
@@ -1081,9 +1089,9 @@ export interface CollectArguments {
    */
   readonly memoryLimit?: number | undefined;
   /**
-   * Removes the parts of a checkpoint that lie entirely before the range.
+   * Removes the counts of a checkpoint that lie entirely before the range.
    *
-   * By default they stay, so that a collect of an earlier range can use them.
+   * By default they stay, so that a later run over an earlier range can use them.
    */
   readonly dropOld?: boolean | undefined;
   /**
@@ -1142,15 +1150,16 @@ export interface ExportArguments {
    *
    * It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a
    * digit. The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`.
-   * So counts by other dimensions are another metric, and no sum contains an event twice.
+   * Counts by other dimensions therefore have another metric name, and no sum over a metric counts
+   * an event twice.
    */
   readonly name?: string | undefined;
   /**
    * Which windows are written.
    *
    * By default, formats of files, such as CSV, contain all windows. Formats of other systems
-   * contain only settled ones, because counts that another system has stored can't be withdrawn. A
-   * revision is always written.
+   * contain only settled ones, because counts that another system has stored can't be withdrawn.
+   * Revisions of a follow are always written.
    */
   readonly windows?: ExportWindows | undefined;
   /**
@@ -1209,7 +1218,7 @@ export interface FollowArguments {
    */
   readonly settleMs?: number | undefined;
   /**
-   * Settles a window early if its readings stay equal for at least its length.
+   * Settles a window early if its counts have not changed for at least the length of a window.
    *
    * This needs fewer requests, but loses the events that arrive after the last reading.
    */
@@ -1282,8 +1291,8 @@ export interface MachineArguments {
    *
    * Tables and states contain it. Tables and states with another name are refused. By default, it
    * consists of the address, the Client ID, and a checksum of the headers that you add to
-   * requests. Set it if the address of a cluster changes, or if your program provides the access
-   * tokens, which decide whose counts are read.
+   * requests. Set it if the address of a cluster changes, or if you provide the access tokens,
+   * which decide whose counts are read.
    */
   readonly identity?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
@@ -1356,7 +1365,7 @@ export interface NotifyArguments {
    */
   readonly alertForMs?: number | undefined;
   /**
-   * How long to try again when a receiver fails.
+   * How long to keep retrying when a receiver fails.
    *
    * A later call sends the messages that were not accepted. In milliseconds. `Infinity` for no
    * limit. Default: `5,000`.
@@ -1513,7 +1522,7 @@ export interface ReceiverArguments {
   /**
    * Allows messages to be sent by plain http to another machine.
    *
-   * The network can then read them.
+   * Others on the network can then read them.
    */
   readonly allowHttp?: boolean | undefined;
   /** The message of a webhook: JSON with placeholders such as `{{sentence}}`. */
