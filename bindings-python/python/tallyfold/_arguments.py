@@ -264,8 +264,10 @@ class CollectArguments(TypedDict, total=False):
     A window is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
     """
     part: tuple[int, int] | None
-    """To share the work among several machines: which part of the windows this one collects, and
-    how many parts there are. The first part is 0.
+    """Which part of the windows this machine collects, and how many parts there are, when several
+    machines share the work.
+
+    The first part is 0.
     """
     settle: float
     """For how long after a window's end its counts may still change.

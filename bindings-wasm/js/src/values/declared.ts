@@ -1058,8 +1058,10 @@ export interface CollectArguments {
    */
   readonly finest?: TimeStep | undefined;
   /**
-   * To share the work among several machines: which part of the windows this one collects, and how
-   * many parts there are. The first part is 0.
+   * Which part of the windows this machine collects, and how many parts there are, when several
+   * machines share the work.
+   *
+   * The first part is 0.
    */
   readonly part?: readonly [index: number, of: number] | undefined;
   /**

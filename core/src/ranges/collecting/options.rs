@@ -49,8 +49,9 @@ crate::options! {
         ///
         /// A window is halved at a multiple of this length, counted from midnight UTC.
         finest: TimeStep = TimeStep::MINUTE,
-        /// To share the work among several machines: which part of the windows this one collects, and how many parts there
-        /// are. The first part is 0.
+        /// Which part of the windows this machine collects, and how many parts there are, when several machines share the work.
+        ///
+        /// The first part is 0.
         part: Option<(u32, u32)> = None,
         /// For how long after a window's end its counts may still change.
         ///
