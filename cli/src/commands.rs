@@ -125,7 +125,7 @@ enum Command {
     /// Counts the events of a long range, and resumes from a checkpoint
     #[command(before_help = collect::EXAMPLES)]
     Collect(AllFlags<collect::CollectFlags>),
-    /// Compares the counts of a range with those of an earlier range
+    /// Compares the counts of a range and an earlier range
     #[command(before_help = compare::EXAMPLES)]
     Compare(AllFlags<compare::CompareFlags>),
     /// Applies rules to counts, and reports what is wrong

@@ -307,7 +307,7 @@ const HELP: [&str; 14] = [
     "errors    were lost",
     "filtered  were dropped on purpose",
     "change    errors of the newest window",
-    "          minus those of the one before",
+    "          minus the previous window's",
     "rate      errors as a share of attempts",
 ];
 
