@@ -44,7 +44,7 @@ class Server:
         self.port = self._listener.getsockname()[1]
         self.connections: list[socket.socket] = []
         self.has_sent = threading.Event()
-        """Whether the first request has got all that is sent."""
+        """Whether all was sent to the first request, or its connection was closed."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -61,11 +61,13 @@ class Server:
                 self.connections.append(connection)
             lines = connection.makefile("rb")
             while read_request(lines) is not None:
-                for number, data in enumerate(self._sends):
-                    if number > 0:
-                        time.sleep(0.05)
-                    connection.sendall(data)
-                self.has_sent.set()
+                try:
+                    for number, data in enumerate(self._sends):
+                        if number > 0:
+                            time.sleep(0.05)
+                        connection.sendall(data)
+                finally:
+                    self.has_sent.set()
 
     @property
     def address(self) -> str:

@@ -1,0 +1,2 @@
+import { Rules } from "tallyfold/health";
+globalThis.shown = Rules;

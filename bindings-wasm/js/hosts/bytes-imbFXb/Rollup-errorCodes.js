@@ -1,0 +1,2 @@
+import { errorCodes } from "tallyfold";
+globalThis.shown = errorCodes;

@@ -1,0 +1,2 @@
+import { exportCounts } from "tallyfold/export";
+globalThis.shown = exportCounts;

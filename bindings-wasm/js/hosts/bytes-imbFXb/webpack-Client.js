@@ -1,0 +1,2 @@
+import { Client } from "tallyfold";
+globalThis.shown = Client;
