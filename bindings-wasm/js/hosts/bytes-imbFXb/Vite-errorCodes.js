@@ -1,2 +1,0 @@
-import { errorCodes } from "tallyfold";
-globalThis.shown = errorCodes;

@@ -1,2 +1,0 @@
-import { Client } from "tallyfold";
-globalThis.shown = Client;

@@ -1,2 +1,0 @@
-import { Rules } from "tallyfold/health";
-globalThis.shown = Rules;

@@ -1,2 +1,0 @@
-import { exportCounts } from "tallyfold/export";
-globalThis.shown = exportCounts;
