@@ -11,6 +11,7 @@ import { rangeOf, slotsOf, stepFor } from "./slots.js";
 import { turn, turnOf } from "./turns.js";
 import {
   DIMENSIONS,
+  descending,
   dimensionsOf,
   emptyState,
   failureState,
@@ -514,7 +515,7 @@ function joined(found: readonly Change[]): Change[] {
     if (!earlier) all.push(it);
     else all[last] = { ...earlier, end: it.end, events: earlier.events + it.events };
   }
-  return all.sort((one, other) => Number(size(other.events) - size(one.events)));
+  return all.sort((one, other) => descending(size(one.events), size(other.events)));
 }
 
 function keyOf({ measure, where, events }: Change): string {

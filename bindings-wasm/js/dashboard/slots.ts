@@ -104,10 +104,7 @@ export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[
     if (step.end <= reached || step.start >= last) continue;
     const [start, end] = [Math.max(step.start, reached), Math.min(step.end, last)];
     missing(reached, start);
-    const isCut = start > step.start || end < step.end;
-    // A step at the edge of the range counts as complete if all of it that lies in the range is covered.
-    const complete = it.complete || (isCut && isCovered(table, start, end));
-    const state = stateOf({ ...it, complete });
+    const state = stateWithin(it, table, start, end);
     slots.push({ start, end, step, state, isPart: !it.complete, window });
     reached = end;
   }
@@ -115,9 +112,17 @@ export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[
   return slots;
 }
 
-/** Whether the windows of a table cover the time from `start` to `end`. */
-export function isCovered({ coverage }: CountTable, start: number, end: number): boolean {
-  return coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
+/** What is known of the part of a window that lies between `start` and `end`: it counts as complete if the table covers it. */
+export function stateWithin(
+  window: SeriesWindow,
+  { coverage }: CountTable,
+  start: number,
+  end: number,
+): State {
+  const isCut = start > Date.parse(window.start) || end < Date.parse(window.end);
+  const isCovered = () =>
+    coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
+  return stateOf({ ...window, complete: window.complete || (isCut && isCovered()) });
 }
 
 /** In words, how much of its step a slot at the edge of the range has; an empty text if all of it. */

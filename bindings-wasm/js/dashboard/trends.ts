@@ -1,10 +1,10 @@
 // The small bars at the end of a row: what failed or was filtered, step by step.
 
 import { html, nothing, svg, type TemplateResult } from "lit";
-import type { SeriesColumns, SeriesWindow } from "../src/tables/series.js";
+import type { SeriesColumns } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { isCovered, lengthOf, longestOf, type State, stateOf, stepFor } from "./slots.js";
+import { lengthOf, longestOf, type State, stateWithin, stepFor } from "./slots.js";
 import { grouped } from "./view.js";
 
 /** How many events failed and were filtered in each step. For drawing only: texts are made of exact counts. */
@@ -40,10 +40,15 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   const series = grouped(table, by).byWindow(step);
   const columns = series.columns() as SeriesColumns<Dimension>;
   const slots = columns.window.dictionary.map((it) => (Date.parse(it.start) - first) / stepMs);
+  const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
   const marks: State[] = Array.from({ length: bars }, () => "missing");
   for (const [at, it] of columns.window.dictionary.entries())
-    marks[slots[at] as number] = markOf(it, table, range);
-  const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
+    marks[slots[at] as number] = stateWithin(
+      it,
+      table,
+      Math.max(Date.parse(it.start), start),
+      Math.min(Date.parse(it.end), end),
+    );
   const shares = marks.map((_, at) => {
     const from = first + at * stepMs;
     return (Math.min(from + stepMs, end) - Math.max(from, start)) / stepMs;
@@ -74,15 +79,6 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
       }
     },
   };
-}
-
-/** A step at the edge of the range counts as complete if all of it that lies in the range is covered. */
-function markOf(window: SeriesWindow, table: CountTable, range: Window): State {
-  const start = Math.max(Date.parse(window.start), Date.parse(range.start));
-  const end = Math.min(Date.parse(window.end), Date.parse(range.end));
-  const isEdge = start > Date.parse(window.start) || end < Date.parse(window.end);
-  const complete = window.complete || (isEdge && isCovered(table, start, end));
-  return stateOf({ ...window, complete });
 }
 
 /**
