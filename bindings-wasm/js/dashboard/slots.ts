@@ -78,12 +78,6 @@ export function rangeOf(table: CountTable): Window | undefined {
   return first && last && { start: first.start, end: last.end };
 }
 
-/** What is known of a window of a series. */
-export function stateOf({ complete, provisional }: SeriesWindow): State {
-  if (provisional) return "provisional";
-  return complete ? "settled" : "partial";
-}
-
 /** The slots of a range: the steps of a table, and the time in between that no window covers. */
 export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[] {
   const length = lengthOf(name);
@@ -119,10 +113,11 @@ export function stateWithin(
   start: number,
   end: number,
 ): State {
+  if (window.provisional) return "provisional";
   const isCut = start > Date.parse(window.start) || end < Date.parse(window.end);
   const isCovered = () =>
     coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
-  return stateOf({ ...window, complete: window.complete || (isCut && isCovered()) });
+  return window.complete || (isCut && isCovered()) ? "settled" : "partial";
 }
 
 /** In words, how much of its step a slot at the edge of the range has; an empty text if all of it. */
