@@ -1,13 +1,13 @@
-# For everyday use: demo, test, bench, lint, dist, docs. Each sets up what it needs, once, and a second
-# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-cli`, `test-examples`, `test-observability`, `test-docs`
+# For everyday use: demo, test, bench, lint, dist, docs. Each target sets up what it needs once, and a second
+# run rebuilds only what has changed. `make test-rust`, `test-python`, `test-js`, `test-cli`, `test-examples`, `test-observability`, `test-docs`
 # and `test-packages` run one suite.
 #
-# The demo and the tests use Cargo's profile `dev` for the command and for the library in Python. The profiles of releases take minutes
-# longer to compile: only `dist`, `bench`, `test-packages` and the WebAssembly modules use them.
+# The demo and most tests use Cargo's profile `dev` for the command and for the Python library. The release profiles take minutes longer
+# to compile. Only targets that build or test packages, `cli`, `bench`, the grades and the WebAssembly modules use them.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-# Downloads run while something compiles. Cargo itself lets one compilation after the other use all cores.
+# Several jobs, so that downloads run during a compilation. Cargo runs one compilation after the other, each on all cores.
 JOBS ?= 4
 MAKEFLAGS += --no-builtin-rules --jobs=$(JOBS)
 .DELETE_ON_ERROR:
@@ -58,9 +58,9 @@ docs_files := ARCHITECTURE.md CHANGELOG.md SECURITY.md mkdocs.yml scripts/docs.s
 
 # All crates with tests are compiled at once, so that Cargo compiles each dependency once, with the features that any of them needs.
 tested_crates := --workspace --exclude tallyfold-python --exclude tallyfold-wasm --exclude tallyfold-bench --exclude xtask
-# Seconds for each test in Python, which pytest-timeout names when it takes longer.
+# The limit for each Python test, in seconds. pytest-timeout prints the name of a test that takes longer.
 export PYTEST_TIMEOUT ?= 300
-# Cargo starts each test binary by this program, which limits the time of each test.
+# Cargo starts each test binary with this program, which limits the time of each test.
 limited := env "CARGO_TARGET_$$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$(CURDIR)/scripts/limit-tests.py"
 
 demo: $(command) $(wheel_in_venv) $(examples) $(chromium)
@@ -91,7 +91,7 @@ sdist: $(build_tools) $(npm)
 	rm -f dist/*.tar.gz
 	.venv/bin/maturin sdist -m $(PY)/Cargo.toml --out dist
 
-# A wheel of the source alone, with the crates that are here already.
+# Builds a wheel from the sdist alone, with the crates that are already downloaded.
 test-sdist: sdist
 	scripts/test-sdist.sh
 
@@ -128,7 +128,7 @@ compile-tests: | .cache
 	cargo test --quiet --no-run $(tested_crates)
 	touch $(command) $(rust_example)
 
-# Every crate, and the command through its binary. Most of the command's tests wait for it more than they compute.
+# Every crate, and the command through its binary. Most tests of the command wait for it most of the time, so four run at once.
 test-rust test-cli: export RUST_TEST_THREADS ?= 4
 test-rust:
 	$(limited) cargo test --no-fail-fast $(tested_crates)
@@ -147,12 +147,12 @@ test-examples: $(command) $(rust_example) $(wheel_in_venv) $(examples) $(chromiu
 	scripts/test-rust-example.sh
 	node --test --import ./tests/limit.mjs --test-timeout=1200000 --test-reporter=spec examples/guide.test.mjs
 
-# Prometheus, VictoriaMetrics and InfluxDB, from Debian's packages, judge what is exported.
+# Tests the exports with Prometheus, Alertmanager, VictoriaMetrics and InfluxDB from Debian's packages.
 test-observability: export PYTEST_TIMEOUT = 600
 test-observability: $(command) $(venv) $(wheel_in_venv)
 	scripts/test-observability.sh
 
-# What brings the command: the static binary, its wheel, npm's packages; deployment and workflows.
+# Tests the packages that contain the command (the static binary, its wheel, the npm packages), deployment and workflows.
 test-packages: $(static_cli) $(packages_python) $(packages_node)
 	scripts/test-packages.sh
 
@@ -160,24 +160,24 @@ test-packages: $(static_cli) $(packages_python) $(packages_node)
 test-arm:
 	scripts/test-arm.sh
 
-# The site: each page, in both colours and two widths.
+# Tests the pages of the site in two looks: wide and light, narrow and dark.
 test-docs: docs $(chromium)
 	node --test --import ./tests/limit.mjs --test-timeout=1200000 --test-reporter=spec scripts/docs/site.test.mjs
 
-# How well causes are found: of the incidents of a folder (DATA), with a line for each case (JSON).
+# Evaluates how well the causes of the incidents in a folder (DATA) are found, with a line for each case in a file (JSON).
 grade-cause:
 	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
-# Dask, Ray, Spark, DuckDB and PostgreSQL, which few have installed, and so not part of `test`.
+# Tests with Dask, Ray, Spark, DuckDB and PostgreSQL. Few machines have these, so this is not part of `test`.
 test-engines: export PYTEST_TIMEOUT = 900
 test-engines: $(wheel)
 	scripts/test-engines.sh
 
-# Python runs the guide's program of FastAPI.
+# The tests run the guide's FastAPI program with Python.
 test-js: $(tarball) $(chromium) $(bundlers) $(venv) $(wheel_in_venv)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
-# The packed package in every host that users have, which are 1.4 GB of tools and so not part of `test`.
+# Tests the packed package in every host that users have. This needs 1.4 GB of tools, so it is not part of `test`.
 test-hosts: $(tarball) $(chromium) $(hosts)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) node hosts/matrix.mjs
 
@@ -192,12 +192,12 @@ $(build_tools): $(PY)/requirements-build.txt
 	.venv/bin/pip install --quiet --requirement $<
 	touch $@
 
-# Two installations into one environment never run at the same time.
+# `flock` prevents two installations into one environment at the same time.
 $(venv): $(PY)/requirements-dev.txt $(build_tools)
 	flock .venv .venv/bin/pip install --quiet --requirement $<
 	touch $@
 
-# The widget of notebooks, which it contains, comes with the npm package. The demo does without.
+# The wheel contains the notebook widget, which is built with the npm package. The demo does without the widget.
 $(wheel): $(core_files) $(python_files) $(build_tools) $(if $(filter demo,$(MAKECMDGOALS)),,$(npm)) | .cache
 	rm -rf .cache/wheel
 	.venv/bin/maturin build --quiet -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out .cache/wheel
@@ -207,7 +207,7 @@ $(wheel_in_venv): $(wheel)
 	flock .venv .venv/bin/pip install --quiet --no-deps --force-reinstall .cache/wheel/*.whl
 	touch $@
 
-# As it is released.
+# The wheel as it is released.
 $(release_wheel): $(core_files) $(python_files) $(build_tools) $(npm)
 	rm -f dist/*.whl
 	.venv/bin/maturin build --quiet --release -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out dist
@@ -227,7 +227,7 @@ $(rust_example): $(core_files) core/examples/delivery.rs | .cache
 	cargo build --quiet --package tallyfold --example delivery
 	touch $@
 
-# JavaScript: the wasm with its glue, dist/ with the wasm inside, the npm tarball, and the hosts that try it.
+# JavaScript: the wasm with its glue, dist/ with the wasm inside, the npm tarball, and the hosts in which it is tested.
 
 $(node_modules): $(JS)/package.json $(JS)/package-lock.json
 	cd $(JS) && npm ci --silent --no-audit --no-fund
@@ -275,8 +275,8 @@ $(docs_node): scripts/docs/package-lock.json $(node_modules)
 	touch $@
 
 # The static binary and its wheel, in dist/cli.
-# The page of the dashboard, which is embedded, comes with the npm package.
-# Cargo compiles one of both at a time, and the two longest suites wait for the wheel, so it comes first.
+# The command embeds the page of the dashboard, which is built with the npm package.
+# Cargo compiles only the command or the wheel at a time. The two longest suites wait for the wheel, so the wheel comes first.
 $(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python) $(wheel)
 	scripts/build-cli.sh --wheel
 	touch $@
@@ -302,20 +302,21 @@ $(chromium): | .cache
 .cache:
 	mkdir -p $@
 
-# Causes of changed volumes on files in the manner of RiskLoc's set S. SEED=1 FILES=20 takes other files, DATA=folder files
-# in RiskLoc's own form. RISKLOC=folder (a copy of github.com/shaido987/riskloc) runs RiskLoc on the first 20 of them as well.
+# Evaluates the causes of changed volumes on generated files like RiskLoc's set S. SEED=1 FILES=20 uses other files, and DATA=folder
+# uses files in RiskLoc's own format. RISKLOC=folder (a copy of github.com/shaido987/riskloc) also runs RiskLoc on the first 20 files of
+# the seed, or on the files of DATA.
 grade-risk:
 	cargo build --quiet --release --package tallyfold-grade
 	target/release/tallyfold-grade risk --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --files "$(FILES)"
 	@[ -z "$(RISKLOC)" ] || grades/riskloc.sh "$(RISKLOC)" "$(SEED)" "$(DATA)"
 
-# Single streams: simulated outbreaks beside R's surveillance (if it is installed; some 30 minutes for the first run of a seed, RUNS=20
-# takes fewer of its 100; RESTATED=1 takes a restatement of R's function, without R and in a minute), and labelled windows of the
-# series of a folder (DATA), with a line for each series (JSON).
+# Evaluates the detection in single streams. Labelled windows: of the series in a folder (DATA), with a line for each series in a file
+# (JSON). Simulated outbreaks: compared with R's surveillance if it is installed, which takes about 30 minutes for the first run of a seed.
+# RUNS=20 simulates 20 runs instead of 100. RESTATED=1 uses a restatement of R's function, which needs no R and takes a minute.
 grade-detect:
 	cargo run --quiet --release --package tallyfold-grade -- detect --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --runs "$(RUNS)" --restated "$(RESTATED)"
 
-# Simulated quarters with known incidents and with life besides, and what the standard rules and a simple peer find in them. The seeds are
-# those for grading; TUNE=1 takes those for tuning, SEED="1 2" others, SETTING=full or calm one setting of the two.
+# Evaluates what the standard rules and a simple peer find in simulated quarters, which have known incidents and other changes. It uses the
+# seeds for grading. TUNE=1 uses the seeds for tuning, SEED="1 2" other seeds, and SETTING=full or SETTING=calm only one of the two settings.
 grade-incidents:
 	cargo run --quiet --release -p tallyfold-grade -- incidents $(SEED)

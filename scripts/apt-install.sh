@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# apt-install.sh PACKAGE...: installs the Debian packages that are missing, and only asks apt, or
-# for root, when one is.
+# apt-install.sh PACKAGE...: installs the Debian packages that are missing. It runs apt, and needs
+# root, only if one is missing.
 set -euo pipefail
 
 missing=()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks up known vulnerabilities of every dependency: crates, packages for Python (pip-audit has to be in PATH) and of npm. Unlike `make lint`,
+# Looks up known vulnerabilities of every dependency: crates, Python packages (pip-audit must be in PATH) and npm packages. Unlike `make lint`,
 # it fails if a database can't be reached.
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Measures the fold against what people would write instead, in Rust, Python and Node: all of it, also
-# after something fell short. Prints a table, and fails unless every target was met.
+# Runs all benchmarks, in Rust, Python and Node, even if one of them fails. Prints a table, and fails
+# unless every target was met.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo build --quiet --release --package tallyfold-bench
 scripts/build-cli.sh >&2
 bench=target/release/tallyfold-bench
-# The library as it is released, ahead of the one that the tests use.
+# The release build of the library comes before the build that the tests use.
 export PYTHONPATH=$PWD/.cache/bench/python
 bodies=.cache/bench
 mkdir -p $bodies

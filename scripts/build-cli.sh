@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# build-cli.sh [TARGET]: compiles the command into dist/cli/TARGET/tallyfold as it is released: with the profile
-# `command`, and linked statically, so that it runs on a machine where nothing else is installed. Without a TARGET
-# it is that of this machine: with musl where Rust has that target, and else with glibc.
+# build-cli.sh [TARGET]: compiles the command into dist/cli/TARGET/tallyfold as for a release: with the profile
+# `command`, and linked statically, so that it runs on a machine where nothing else is installed. The default TARGET
+# is this machine: with musl if Rust has that target and musl-gcc is installed, otherwise Rust's own target.
 #
-# build-cli.sh --wheel [TARGET] does that, too, and puts the binary into a wheel, in dist/cli/wheels/TARGET.
+# build-cli.sh --wheel [TARGET] also packs the binary into a wheel, in dist/cli/wheels/TARGET.
 # build-cli.sh --which prints the TARGET of this machine.
 # build-cli.sh --test TARGET [ARGUMENT...] runs the command's tests, compiled for TARGET in the same way.
 set -euo pipefail
@@ -37,11 +37,11 @@ target=${1-$(default_target)}
 shift $(($# > 0))
 
 read -ra flags <<<"${RUSTFLAGS-}"
-# Panics say in which file they happened: by paths that don't depend on the machine that compiles.
+# Panics contain the path of their file. These paths must not depend on the machine that compiles.
 flags+=("--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=registry" "--remap-path-prefix=$PWD=.")
 settings=()
 
-# For another processor: the compiler that links, and what runs a test.
+# Settings for another processor: the compiler that links, and the program that runs tests.
 cross() {
   local name=${target//-/_}
   local cargos
@@ -49,12 +49,12 @@ cross() {
   settings+=("CC_$name=$1" "${cargos}_LINKER=$1" "${cargos}_RUNNER=$PWD/scripts/run-arm.sh")
 }
 
-# An object that keeps glibc from loading libraries of the machine that the command runs on.
+# Links an object that keeps glibc from loading libraries of the machine where the command runs.
 link_lookup() {
   local object=$PWD/target/cli-lookup/$target.o
   mkdir -p target/cli-lookup
   "$1" -O2 -Wall -Werror -c scripts/static-lookup.c -o "$object"
-  # The libraries come before this object, and so would not be searched for what only it needs.
+  # The libraries come before this object, so they would not be searched for a symbol that only this object needs.
   flags+=(-C "link-arg=$object" -C "link-arg=-Wl,-u,__nss_configure_lookup")
 }
 
@@ -77,17 +77,17 @@ case $target in
   ;;
 *-windows-msvc) flags+=(-C target-feature=+crt-static) ;;
 esac
-# Flags that may contain spaces, as cargo takes them.
+# The encoding in which cargo accepts flags that may contain spaces.
 settings+=("CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")")
 
-# `--target` is said also for this machine's own: only so the flags don't apply to macros, which can't be static.
+# `--target` is necessary even for this machine. Without it, the flags would apply to macros, too, which can't be static.
 arguments=(--locked --target "$target")
 if has_target "$target"; then
   directory=target
   environment=(env "${settings[@]}")
 else
-  # Debian has the source of the standard library, and cargo compiles it along. A stable compiler does that only
-  # if it is told that it may. The clean environment keeps cargo under /usr from calling another toolchain's compiler.
+  # Debian has the source of the standard library, so cargo compiles the library, too. A stable compiler does that only
+  # with RUSTC_BOOTSTRAP. The clean environment keeps cargo under /usr from calling another toolchain's compiler.
   scripts/apt-install.sh rustc-web cargo-web rust-web-src
   directory=target/debian
   environment=(env -i "HOME=$HOME" PATH=/usr/bin:/bin ${CARGO_HOME:+"CARGO_HOME=$CARGO_HOME"} RUSTC_BOOTSTRAP=1
@@ -95,7 +95,7 @@ else
   arguments+=(-Z "build-std=std,panic_abort,panic_unwind,test")
 fi
 arguments+=(--target-dir "$directory")
-# What was compiled, in dist/cli/TARGET.
+# Copies the compiled command into dist/cli/TARGET.
 place() {
   local name=tallyfold
   [[ $target != *-windows-* ]] || name+=.exe
@@ -109,7 +109,7 @@ test)
   "${environment[@]}" cargo test --package tallyfold-cli "${arguments[@]}" "$@"
   ;;
 wheel)
-  # The tools of cli/requirements-build.txt: where `make` has put them, or in the PATH.
+  # The tools of cli/requirements-build.txt are in the folder where `make` installs them, or in the PATH.
   PATH=$PWD/.cache/packages/bin:$PATH
   out=dist/cli/wheels/$target
   rm -rf "$out"
@@ -117,7 +117,7 @@ wheel)
   *-linux-*)
     "${environment[@]}" "$(command -v maturin)" build --quiet --profile command --manifest-path cli/Cargo.toml --out "$out" \
       --compatibility manylinux2014 "${arguments[@]}"
-    # What is static runs with musl as well as with glibc, and maturin doesn't say both.
+    # A static binary runs with musl as well as with glibc, but maturin tags the wheel for only one of them.
     wheel tags --remove --platform-tag "+musllinux_1_1_${target%%-*}" "$out"/*.whl >/dev/null
     ;;
   *)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its six modules, the library, the sandbox, the server for web apps, exports, health and
-# notifications, generates their JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
+# Compiles the wasm binding to its six modules: the library, the sandbox, the server for web apps, exports, health and
+# notifications. Generates their JavaScript glue, optimizes them, and writes both to bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# Cargo has a pool of jobs of its own.
+# Cargo has its own pool of jobs.
 unset MAKEFLAGS MFLAGS
 
 target=wasm32-unknown-unknown
@@ -16,16 +16,16 @@ compile() {
     cargo "${build[@]}" "$1"
     ;;
   debian)
-    # Debian ships the standard library as source only, for its own compiler. Cargo builds it along,
-    # which a stable compiler does only when told that it may. So it can be built for size: with
-    # simple sorts, and without the texts of panics, which no host of WebAssembly shows. That is a
-    # seventh of the module, which is larger by the other route.
+    # Debian ships the standard library only as source, for its own compiler, so cargo builds the
+    # library, too. A stable compiler does that only with RUSTC_BOOTSTRAP. Here, the library is built
+    # for size: with simple sorts, and without the texts of panics, which no WebAssembly host shows.
+    # That saves a seventh of the module, compared with the other route.
     linker=$(find "$(rustc --print sysroot)/lib/rustlib" -path '*/bin/rust-lld' | head -1)
     if [[ -z $linker ]]; then
       scripts/apt-install.sh lld-19
       linker=/usr/bin/wasm-ld-19
     fi
-    # A clean environment, in which cargo under /usr cannot meet another toolchain's compiler.
+    # A clean environment, in which cargo under /usr can't call another toolchain's compiler.
     env -i HOME="$HOME" PATH=/usr/bin:/bin ${CARGO_HOME:+CARGO_HOME="$CARGO_HOME"} \
       RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$linker" \
       RUSTFLAGS="-Zunstable-options -Cpanic=immediate-abort" \
@@ -40,7 +40,7 @@ compiled=target-wasm/$target/wasm
 modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages export:tallyfold_export notify:tallyfold_notify
   health:tallyfold_health)
 
-# finish FEATURE NAME: the glue of a compiled module, and the module optimized, sorted and deflated.
+# finish FEATURE NAME: writes the glue of a compiled module, and optimizes, sorts and deflates the module.
 finish() {
   local module=$out/$2_bg.wasm
   target-wasm/debug/xtask "$compiled/modules/$2.wasm" $out
@@ -53,10 +53,10 @@ finish() {
 
 rm -rf $out
 mkdir -p $compiled/modules $out
-# In a directory of its own: cargo locks target/ for as long as it compiles the tests there.
+# This has its own directory, because cargo locks target/ while it compiles the tests there.
 cargo build --quiet --package xtask --target-dir target-wasm &
 xtask=$!
-# The compiler links a module on one core. Meanwhile the module before it is finished on another.
+# The compiler links a module on one core. Meanwhile, the previous module is finished on another core.
 finishing=
 for module in "${modules[@]}"; do
   feature=${module%:*} name=${module#*:}

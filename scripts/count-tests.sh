@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# count-tests.sh LOG: prints "PASSED FAILED", added up over the closing lines of cargo test, pytest
-# and node --test in LOG, and over plain ones.
+# count-tests.sh LOG: prints "PASSED FAILED": the sums over the summary lines of cargo test, pytest
+# and node --test in LOG, and over lines such as "3 passed, 0 failed".
 set -euo pipefail
 
 awk '

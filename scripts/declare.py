@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes type declarations and schemas from what the Rust crates say of themselves.
+"""Writes type declarations and schemas from the declarations of the Rust crates.
 
 Arguments, plain values, names and error codes are declared once, in Rust, with their meaning, unit and default.
-`scripts/declare.py` writes what each package declares of them, and the JSON Schemas of what the command prints; with
-`--check` it writes nothing and fails if a file is not what it would write.
+`scripts/declare.py` writes the declarations of each package, and the JSON Schemas of the command's output. With
+`--check`, it writes nothing, and fails if a file differs from what it would write.
 """
 
 import json
@@ -32,18 +32,18 @@ KINDS = {
     "service": "The service or the connection to it has failed.",
     "response": "A response or a saved table is not a valid result, or could not be processed.",
 }
-#: Values whose name in the packages is another one.
+#: Values that have another name in the packages.
 RENAMED = {"Format": "ExportFormat", "Progress": "WindowCounts", "Windows": "ExportWindows"}
-#: Values that the packages have as classes, written by hand.
+#: Values for which the packages have classes that are written by hand.
 CLASSES = {"Counts"}
 #: Options whose fields exclude each other, which the packages declare by hand.
 BY_HAND = {"FaultOptions"}
-#: What the packages say of the state of a check, which is a document in them.
+#: The packages' description of the state of a check. In the packages, the state is a document.
 STATE = "The state for the next check, as a document with a checksum: pass it as `state`."
-#: Not a type of its own in the packages.
+#: Values that are not types of their own in the packages, and the type that stands for each; `None` for the list of its names.
 INLINED = {"FaultKind": None, "Scene": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
-#: For arguments that take names: any sequence of text that is not itself a text.
+#: The type of arguments that accept names: any sequence of strings that is not itself a string.
 TEXTS = """
 class Texts(Protocol):
     \"""Every `Sequence[str]` but `str`, which can't be asked whether it contains any object.\"""
@@ -54,7 +54,7 @@ class Texts(Protocol):
     def __len__(self) -> int: ...
 """.lstrip()
 
-#: Between its arguments, and the arguments that have one of it.
+#: The class of limits. It comes after the type of its arguments, and before the arguments that contain a `Limits`.
 LIMITS = """
 @dataclass(frozen=True, slots=True, init=False)
 class Limits:
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 class Language:
-    """What the writers of all languages share."""
+    """The common base of the writers of all languages."""
 
     def __init__(self, surface: dict) -> None:
         self.options = {name: of for name, of in surface["options"].items() if name not in BY_HAND}
@@ -119,16 +119,16 @@ class Language:
         self.values = surface["values"]
         #: The kind of each error code, in the order of the documentation.
         self.kinds = surface["kinds"]
-        #: Names that doc comments mention, and that the language spells in its own way.
+        #: Names of arguments in doc comments. Each language spells them in its own way.
         self.arguments = {of["name"] for of in self.options["MachineOptions"]}
 
     def names(self) -> list[tuple[str, dict]]:
-        """The closed lists of names, but for error codes."""
+        """The closed lists of names that are types of their own, without the error codes."""
         lists = [(name, of) for name, of in self.values.items() if is_list(of)]
         return [(name, of) for name, of in lists if name not in INLINED and name != "Code"]
 
     def meanings_of_codes(self, kind: str) -> list[tuple[str, str]]:
-        """The error codes of a kind, each with what it means, in one line."""
+        """The error codes of a kind, each with its meaning in one line."""
         own = {of["name"] for options in self.options.values() for of in options}
         codes = [of for of in self.values["Code"]["oneOf"] if self.kinds[of["const"]] == kind]
         return [(of["const"], " ".join(self.doc(of["description"], own).split())) for of in codes]
@@ -136,7 +136,7 @@ class Language:
     def doc(self, text: str, own: set[str] = frozenset()) -> str:
         """A doc comment without its Rust examples, with names as the language spells them.
 
-        `own` are names of arguments beside those that are known everywhere.
+        `own` are names of arguments in addition to those that are known everywhere.
         """
         text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         text = re.sub(r"\[`([^`]+)`\](?:\([^)]*\))?", lambda link: self.link(link[1]), text)
@@ -159,7 +159,7 @@ class Language:
         return f"{text} Default: `{default}`." if default else text
 
     def field_doc(self, key: str, schema: dict) -> str:
-        """What a field of a value means; a time has a unit."""
+        """The meaning of a field of a value, with the unit if the field is a time."""
         text = self.doc(schema.get("description", ""))
         return f"{text} In {self.UNIT}." if key.endswith("Ms") and "milliseconds" not in text else text
 
@@ -204,7 +204,7 @@ class TypeScript(Language):
         )
 
     def about_codes(self) -> str:
-        """What each error code means, by kinds."""
+        """The meaning of each error code, grouped by kind."""
         parts = ["What went wrong: one of {@link errorCodes}."]
         for kind, about in KINDS.items():
             meanings = [f"`{code}`: {meaning}" for code, meaning in self.meanings_of_codes(kind)]
@@ -333,7 +333,7 @@ class Python(Language):
 
     UNIT, ENDLESS = "seconds", "None"
 
-    #: The lists of names that the package declares, by their names there.
+    #: The lists of names that the package declares: the name in Rust, and the name in the package.
     LISTS: ClassVar = {
         "AdditivityVerdict": "AdditivityVerdict",
         "Api": "ApiName",
@@ -359,11 +359,12 @@ class Python(Language):
         "Tolerance": "Tolerance",
         "Windows": "ExportWindows",
     }
-    #: What a call to an endpoint gives.
+    #: The types of the results of calls to endpoints.
     OUTPUTS: ClassVar = {"CountTable": "CountTable", "Json": "bytes"}
-    #: Names that only the package knows, because it does their work.
+    #: Names that only the package knows, because it implements them itself.
     MORE: ClassVar[dict[str, list[str]]] = {"Format": ["parquet", "arrow"]}
-    #: What takes the arguments, and which of them stand in the signature of that or are not for it.
+    #: For each type of options: the type in the package, what accepts it, and the arguments to leave out, because they are in the
+    #: signature or are not accepted.
     TAKERS: ClassVar = {
         "Limits": ("LimitsArguments", "Limits", []),
         "AggregatorOptions": ("AggregatorArguments", "Aggregator", ["group_by"]),
@@ -384,8 +385,8 @@ class Python(Language):
         "SandboxEvent": ("EventArguments", "Sandbox.record", ["timestamp", "outcome"]),
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
     }
-    #: Results that are declared as classes, each with an example and after those that it holds. The classes of others
-    #: are written by hand.
+    #: Results that are declared as classes, each with an example. A class comes after the classes that it contains. The classes of
+    #: other results are written by hand.
     RESULTS: ClassVar = {
         "Amount": """
             >>> tallyfold.explain(table, table, "error_rate").now
@@ -490,11 +491,11 @@ class Python(Language):
             []
         """,
     }
-    #: What the hosts add to a result: a field, its type and its meaning.
+    #: The field that the packages add to a result: its name, its type and its meaning.
     ADDED: ClassVar[dict[str, tuple[str, str, str]]] = {"Check": ("state", 'str = ""', STATE)}
-    #: The arguments of a machine that a client sets by itself.
+    #: The arguments of a machine that a client sets itself.
     NOT_OF_CLIENTS: ClassVar[list[str]] = ["host_tokens", "in_browser", "dangerously_allow_browser"]
-    #: What a client of Python hands to the core as an object of its own.
+    #: The argument that the Python client passes to the core as an object.
     HAVE = (
         "    have: CountTable | None\n"
         '    """A table that holds some of the range already: only its gaps are read, and the windows\n'
@@ -537,7 +538,7 @@ class Python(Language):
         )
 
     def call(self, endpoint: dict) -> str:
-        """The method of a machine. The deadline, the last argument, is given by name."""
+        """The method of a machine. The last argument, the deadline, is keyword-only."""
         arguments = [
             f"        {self.spelled(of['name'])}: {self.given(of)}{'' if is_required(of) else ' = None'},\n" for of in self.options[endpoint["options"]]
         ]
@@ -656,7 +657,7 @@ class Python(Language):
         return "\n".join(lines)
 
     def attribute(self, key: str) -> str:
-        """The name of a field; times are in seconds."""
+        """The name of a field in Python. It has no suffix for milliseconds, because times are in seconds."""
         return self.spelled(re.sub(r"([A-Z])", lambda letter: f"_{letter[1].lower()}", key))
 
     def result_type(self, schema: dict, optional: bool = False) -> str:
@@ -679,7 +680,7 @@ class Python(Language):
         return f"{kind} | None" if "null" in kinds else kind
 
     def referred(self, names: list[str]) -> set[str]:
-        """What the fields of values refer to."""
+        """The names of the types that the fields of values refer to."""
         fields = json.dumps([self.values[name]["properties"] for name in names])
         return set(re.findall(r'"#/\$defs/(\w+)"', fields))
 
@@ -762,12 +763,12 @@ def errors_page(language: Language) -> str:
 
 
 def exported(names: list[str]) -> str:
-    """What a Python module exports."""
+    """The `__all__` of a Python module."""
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names, key=lambda name: (not name.isupper(), name))) + "]"
 
 
 def docstring(text: str, indent: str = "", example: str = "") -> str:
-    """A docstring of paragraphs, and of lines of an example."""
+    """A docstring of paragraphs, followed by the lines of an example."""
     if not example and "\n\n" not in text and len(line := " ".join(text.split())) + len(indent) <= 94:
         return f'{indent}"""{line}"""'
     first, *others = text.split("\n\n")
@@ -781,7 +782,7 @@ def docstring(text: str, indent: str = "", example: str = "") -> str:
 
 
 def variables(language: Language) -> list[tuple[str, str]]:
-    """The arguments of a client that have an environment variable, with that."""
+    """The arguments of a client that have an environment variable, each with its variable."""
     arguments = [of for of in language.options["MachineOptions"] if of["variable"]]
     return [(language.spelled(of["name"]), of["variable"]) for of in arguments]
 
@@ -804,13 +805,13 @@ def is_required(of: dict) -> bool:
 
 
 def usual(of: dict) -> str | None:
-    """The default, where it says something that the meaning does not."""
+    """The default as text, if the crates declare one."""
     default = of["default"]
     return f"{default:,}" if isinstance(default, int) else default or None
 
 
 def statement(head: str, rest: str) -> str:
-    """On one line, or as the formatter breaks it."""
+    """A statement on one line, or on several lines as the formatter breaks it."""
     line = f"{head} {rest};"
     if len(line) <= 100:
         return line

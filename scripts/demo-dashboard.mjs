@@ -1,5 +1,5 @@
 // demo-dashboard.mjs URL TABLE PICTURE: opens `tallyfold dashboard` in Chromium, prints its row of totals, and writes a picture. Fails
-// if the counts are not those of the table, which the command has saved for the same range.
+// if the counts differ from the table that the command has saved for the same range.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

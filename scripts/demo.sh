@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job from end to end: a sandbox on loopback, and the same hour of counts read from it by the
-# command, by Python, by Node and by a page in Chromium. Says whether all agree to the last count.
+# The main job from end to end: the command, Python, Node and a page in Chromium read the same hour of
+# counts from a sandbox on loopback. Fails unless all have exactly the same counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +30,7 @@ echo "$(wc -l <"$out/node.txt") lines and a table of $(wc -c <"$out/node.json") 
 
 echo
 echo "== what is wrong by examples/rules.toml, found by Python (examples/health.py) and by Node (examples/health.mjs)"
-# At the end of a quarter of an hour, the counts of an earlier window become final: both must read before it, or after it.
+# At the end of each quarter of an hour, an earlier window is settled. Python and Node must both read before that, or both after it.
 until [[ ${quarter:-} == $((EPOCHSECONDS / 900)) ]]; do
   quarter=$((EPOCHSECONDS / 900))
   rm -f "$out"/*.state
@@ -53,7 +53,7 @@ echo
 echo "== the same, on a page in Chromium (examples/dashboard)"
 start "$out/page" node examples/dashboard/server.mjs "$end"
 node scripts/demo-page.mjs "$(cat "$out/page")" "$out/page.json" .cache/page.png
-# The page's counts are those of another client: the page server's.
+# The counts of the page come from another client, which runs in the page's server.
 .venv/bin/python -c 'import sys, tallyfold
 python, page = (tallyfold.CountTable.from_json(open(path).read()) for path in sys.argv[1:])
 sys.exit(python != page)' "$out/python.json" "$out/page.json"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the dependencies of all crates: licences, sources, versions, and known vulnerabilities where
-# their database can be reached. With REQUIRE_ADVISORIES=1 it fails where it can't. cargo-deny is compiled once, and without optimization: that
-# takes half as long, and it has little to do.
+# Checks the dependencies of all crates: licences, sources, versions, and known vulnerabilities if their database
+# can be reached. With REQUIRE_ADVISORIES=1, it fails if the database can't be reached. cargo-deny is compiled only
+# once, without optimization: that takes half as long, and cargo-deny has little to do.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzes each target for so many seconds (60), or only the named ones: scripts/fuzz.sh [seconds] [target…]
+# scripts/fuzz.sh [seconds] [target…]: fuzzes each target, or only the named ones, for this many seconds each (default: 60).
 #
-# It wants nothing but cargo and a C++ compiler, and does what `cargo fuzz` does: libFuzzer's counters and
-# AddressSanitizer are unstable flags, which the pinned compiler takes with RUSTC_BOOTSTRAP.
+# It needs only cargo and a C++ compiler, and does what `cargo fuzz` does. The flags for libFuzzer's counters and
+# AddressSanitizer are unstable; the pinned compiler accepts them with RUSTC_BOOTSTRAP.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 

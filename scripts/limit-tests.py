@@ -2,8 +2,8 @@
 """limit-tests.py BINARY [ARGUMENT...]: runs a test binary of Rust's test harness, with a limit for each test.
 
 `make` sets it as cargo's runner. The harness prints the name of a test that has been running for 60 seconds. If such a
-test has not finished after SECONDS more, this program prints its name, stops the binary and fails. It also gives the
-binary the usual signals, file permissions, language and time zone, whatever its caller has left.
+test has not finished after SECONDS more, this program prints its name, stops the binary and fails. It also sets the
+usual signal handlers, file permissions, language and time zone for the binary, whatever the settings of the caller are.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ DONE = re.compile(r"^test (.+) \.\.\. (?:ok|FAILED|ignored)")
 
 
 def main() -> int:
-    """Runs the binary, and gives its exit code."""
+    """Runs the binary, and returns its exit code."""
     surroundings.prepare()
-    # Ends this program as Ctrl-C does, so that the binary is stopped, too.
+    # SIGTERM ends this program like Ctrl-C, so that the binary is stopped, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     command = sys.argv[1:]
     timers: dict[str, threading.Timer] = {}
-    # A session of its own, so that what the tests have started is stopped with them.
+    # The binary has its own session, so that processes that the tests have started are stopped with it.
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
 
         def stop(name: str) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every formatter, linter and type checker, each over all that it understands: those of Rust, and meanwhile the others.
+# Runs every formatter, linter and type checker, each on all files that it supports. The Rust checks run at the same time as the others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

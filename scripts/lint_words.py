@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds turns that a reader stumbles over in the guide, the READMEs, the help of the command, and the messages of errors.
+"""Finds phrases that readers stumble over in the guide, the READMEs, the help of the command, and the error messages.
 
 The help is in cli/tests/cases and docs/cli/reference.md, which the tests keep equal to what the command prints.
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Each turn, and what to write instead.
+#: Each phrase, and what to write instead.
 TURNS = {
     r"(?<![Tt]here )\b(is|are|was|were) no (?!longer|more)\w+[.,;]": "isn't a …",
     r"\bthose of\b": "the noun again",
@@ -37,7 +37,7 @@ PLACES = [
 
 
 def prose(text: str) -> list[str]:
-    """Gives the lines without code."""
+    """Returns the lines without code."""
     lines, is_code = [], False
     for line in text.splitlines():
         fence = line.lstrip().startswith("```")
@@ -47,12 +47,12 @@ def prose(text: str) -> list[str]:
 
 
 def main() -> int:
-    """Prints each place, and gives how the program exits."""
+    """Prints each place, and returns the exit code."""
     listed = subprocess.run(["git", "ls-files", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     found = 0
     for name in listed:
         text = (ROOT / name).read_text()
-        # Output of commands is what is checked there.
+        # In these files, the code blocks are output of the command, which is checked, too.
         lines = text.splitlines() if name.startswith("cli/tests/cases/") or name == "docs/cli/reference.md" else prose(text)
         for number, line in enumerate(lines, 1):
             for turn, better in TURNS.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes each requirements*.txt from its requirements*.in: every package that pip installs, with its version and hashes, for all platforms and
-# every Python from 3.11. Run it after a change of an .in file; uv has to be in PATH. With --upgrade it takes the newest versions of what the
-# .in files do not pin.
+# every Python from 3.11. Run it after a change of an .in file; uv must be in PATH. With --upgrade, it uses the newest versions of packages that
+# the .in files do not pin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

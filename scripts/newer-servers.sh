@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# newer-servers.sh FOLDER: unpacks VictoriaMetrics and its vmagent into a folder, from the release of Debian that follows the newest
-# stable one. Nothing is installed, and apt's own lists stay as they are. It uses the mirror that apt uses here. (Debian builds
-# Prometheus 3 without its receiver of OTLP.)
+# newer-servers.sh FOLDER: unpacks VictoriaMetrics and its vmagent into a folder, from the Debian release after the newest stable one.
+# It installs nothing, and does not change apt's own lists. It uses the mirror that apt uses on this machine. (Debian builds Prometheus 3
+# without its OTLP receiver.)
 set -euo pipefail
 folder=$1
 suite=forky

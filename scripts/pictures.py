@@ -31,7 +31,7 @@ THEMES = {
 
 
 def printed(command: Path, scene: str, arguments: list[str], folder: Path) -> str:
-    """Runs the command on a terminal, and gives what it has written."""
+    """Runs the command in a terminal, and returns its output."""
     terminal, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     sandbox = [command, "sandbox", *(["--scene", scene] if scene else []), "--", command, *arguments]
@@ -73,7 +73,7 @@ def main() -> None:
                 console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
                 console.print(Text.from_ansi(shown), soft_wrap=False)
                 svg = console.export_svg(title=f"tallyfold {arguments[0]}", theme=theme, unique_id=f"tallyfold-{name}")
-                # The fonts would come from elsewhere.
+                # The fonts would be loaded from elsewhere.
                 svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
                 svg = svg.replace("Fira Code", "ui-monospace")
                 (ROOT / f"docs/images/{name}-{look}.svg").write_text(svg)

@@ -38,7 +38,7 @@ archives() {
       cp "$folder/tallyfold.exe" "$out/$name"
       (cd "$out" && python3 -m zipfile -c "$name.zip" "$name")
     else
-      # What carries files between build machines loses that they may be executed.
+      # The transfer of files between build machines loses their executable bit.
       install -m 755 "$folder/tallyfold" "$out/$name/tallyfold"
       tar --create --gzip --directory "$out" --file "$out/$name.tar.gz" "$name"
     fi

@@ -2,8 +2,8 @@
 # run-arm.sh PROGRAM [ARGUMENT...]: runs a program for ARM on a machine with another processor. Cargo runs each test
 # executable with it.
 #
-# Tests start the command themselves, which the system can't run. So a script with its name, which runs it in the
-# emulator, takes its place; `exec` keeps the process id, and thereby signals.
+# Tests start the command themselves, but the system can't run it. So this replaces the command by a script of the same
+# name, which runs the command in the emulator. `exec` keeps the process id, so signals reach the emulator.
 set -euo pipefail
 
 directory=$(dirname "$1")/..

@@ -1,10 +1,10 @@
-# To be sourced: servers in the background, and a sandbox on loopback for those that need a service. At the end of the
-# script the servers are stopped, and the directory $out is removed.
+# Source this file to start servers in the background, and a sandbox on loopback for programs that need the service. When
+# the script exits, the servers are stopped, and the directory $out is removed.
 
 out=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
 
-# start LOG COMMAND...: starts a server and waits for the line that holds its address.
+# start LOG COMMAND...: starts a server, and waits for the line that contains its address.
 start() {
   local log=$1
   shift
@@ -12,7 +12,8 @@ start() {
   await "$log" 'http://'
 }
 
-# await LOG PATTERN: waits until the server that was started last has written a line that matches.
+# await LOG PATTERN: waits until the server that was started last has written a line that matches. Exits if the server ends
+# before that, or after 120 seconds.
 await() {
   local deadline=$((SECONDS + 120))
   while ((SECONDS < deadline)); do
@@ -24,14 +25,14 @@ await() {
   exit 1
 }
 
-# field NAME LOG: what a sandbox has said under that name.
+# field NAME LOG: prints the value that a sandbox has printed under this name.
 field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 
-# start_sandbox COMMAND...: starts a sandbox by that command, and puts its address and credentials into the environment.
+# start_sandbox COMMAND...: starts a sandbox with this command, and puts its address and credentials into the environment.
 start_sandbox() {
   local log=$out/sandbox
   start "$log" "$@" --port 0 --seed 7
-  # Its last line, below the credentials.
+  # The last line of the sandbox, below the credentials.
   await "$log" '^Ctrl-C'
   TALLYFOLD_CLUSTER_ENDPOINT=$(awk '/^tallyfold sandbox on/ { print $4 }' "$log")
   TALLYFOLD_BASE_URL=$TALLYFOLD_CLUSTER_ENDPOINT

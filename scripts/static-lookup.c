@@ -1,7 +1,7 @@
 /*
- * For commands that are linked statically with glibc. Such a program still loads libraries of the machine that it
- * runs on, if /etc/nsswitch.conf names any: those belong to another glibc, and the program may crash. So host names
- * come from /etc/hosts and DNS, and users from /etc/passwd, which glibc reads by itself.
+ * For commands that are linked statically with glibc. Such a program still loads libraries of the machine where it
+ * runs, if /etc/nsswitch.conf names any. They belong to another glibc, so the program may crash. With this object, host
+ * names come from /etc/hosts and DNS, users from /etc/passwd, and groups from /etc/group, which need no such library.
  */
 #include <nss.h>
 

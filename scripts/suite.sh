@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# suite.sh NAME: runs a suite whose needs are built. Its log and its exit code go to .cache/results, and the log is printed as a
-# whole when the suite has ended. A suite that fails holds up no other, so this succeeds.
+# suite.sh NAME: runs a suite whose prerequisites are built. Writes its log and its exit code to .cache/results, and prints the whole
+# log when the suite has ended. Always succeeds, so that a suite that fails does not stop the others.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 results=.cache/results started=$SECONDS

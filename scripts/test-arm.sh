@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the command for ARM Linux, as it is released, and runs its tests in an emulator.
+# Compiles the command for ARM Linux as for a release, and runs its tests in an emulator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

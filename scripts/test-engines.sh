@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Engines and warehouses run on the sandbox: Dask, Ray, Spark, DuckDB and PostgreSQL. Installs Java for Spark, PostgreSQL, and a gigabyte of
+# Tests engines and warehouses with the sandbox: Dask, Ray, Spark, DuckDB and PostgreSQL. Installs Java for Spark, PostgreSQL, and a gigabyte of
 # Python packages, which is why it is not part of `make test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ if ! cmp -s $requirements $venv/requirements.txt; then
 fi
 $venv/bin/pip install --quiet --force-reinstall --no-deps .cache/wheel/*.whl
 
-# Spark's workers are started by its own processes, and must find the same Python.
+# Spark's own processes start its workers, which must use the same Python.
 PYSPARK_PYTHON=$PWD/$venv/bin/python
 export PYSPARK_PYTHON
 exec $venv/bin/python -m pytest -c tests/engines/pytest.ini tests/engines "$@"

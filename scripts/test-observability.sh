@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real servers judge the exports. They are installed if they are missing; the tests start their own on free ports of
-# loopback, with directories of their own, and stop them in the end.
+# Tests the exports with real servers, and installs servers that are missing. The tests start their own servers on free
+# ports of loopback, with their own directories, and stop them at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ if [[ ${#missing[@]} -gt 0 ]]; then
   scripts/apt-install.sh prometheus prometheus-alertmanager victoria-metrics influxdb
 fi
 
-# OTLP goes to newer servers. Debian's next release may lack them for a while; their tests are skipped then.
+# The tests of OTLP need newer servers. Debian's next release may lack them for a while; then these tests are skipped.
 scripts/newer-servers.sh .cache/servers || echo "no newer servers: tests with their OTLP receivers are skipped" >&2
 
 exec .venv/bin/pytest -c tests/observability/pytest.ini tests/observability "$@"

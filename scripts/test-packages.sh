@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tests of the packages that bring the command: the static binary, the wheel, npm's, the crates; of the examples of
-# deployment, and of the workflows. They run offline, with what `make` has built and installed.
+# Tests the packages that contain the command (the static binary, the wheel, the npm packages and the crates), the
+# deployment examples and the workflows. The tests run offline, with what `make` has built and installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What the tests use of the system.
+# The programs of the system that the tests use.
 missing=()
 for tool in openssl:openssl systemd-analyze:systemd cc:gcc; do
   command -v "${tool%:*}" >/dev/null || missing+=("${tool#*:}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The guide's Rust program, with the sandbox's counts of the same hour as Python's.
+# Runs the guide's Rust program on a sandbox. Python must print the same counts for the same hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds a wheel from the sdist, outside of the project and without a network, and counts with it.
+# Builds a wheel from the sdist, outside the project and without a network, and reads counts with it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-# Where the builder finds maturin, which it may not download.
+# The builder must find maturin here, because it can't download it.
 export PATH=$root/.venv/bin:$PATH CARGO_TARGET_DIR=$root/target/sdist
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT

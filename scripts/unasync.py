@@ -84,7 +84,7 @@ def twin(source: Path) -> str:
 
 
 def ruff(*arguments: str, text: str) -> str:
-    """Gives the text as ruff leaves it."""
+    """Returns the text after a run of ruff."""
     command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", "twin.py", "-"]
     run = subprocess.run(command, cwd=PROJECT, input=text, stdout=subprocess.PIPE, text=True, check=True)
     return run.stdout

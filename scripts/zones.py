@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes the clocks of all time zones by today's rules, from the time zone database of this machine.
 
-A line for each clock: seconds ahead of UTC; for a clock with summer time also the seconds ahead then, when it begins
-and when it ends (month.week.weekday/seconds of that day, by the clock before the change; week 5 is the last one, weekday
-0 is Sunday); and the names of its zones. Rules of the past are left out: health judges the last months.
+Each line is a clock: the seconds ahead of UTC and the names of its zones. A clock with summer time has in between the
+seconds ahead of UTC in summer, and when summer time begins and ends (month.week.weekday/seconds of that day, by the clock
+before the change; week 5 is the last week, weekday 0 is Sunday). Rules of the past are left out, because health judges only
+the last months.
 """
 
 import re
@@ -44,7 +45,7 @@ def clock(rule: str) -> str:
 
 
 def ahead(sign: str | None, hours: str | None, minutes: str | None) -> int:
-    """POSIX counts the hours behind UTC."""
+    """The seconds ahead of UTC. POSIX counts the hours behind UTC."""
     seconds = int(hours or 0) * 3600 + int(minutes or 0) * 60
     return seconds if sign == "-" else -seconds
 

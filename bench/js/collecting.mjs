@@ -1,4 +1,4 @@
-// What a collect of a day costs beside HTTP, over loopback from a sandbox in a process of its own.
+// Measures what a collect of a day costs in addition to HTTP. The sandbox runs in a process of its own, on loopback.
 //
 // `node collecting.mjs` alone prints this measurement; `main.mjs` runs it with the others.
 import { deepStrictEqual } from "node:assert";
@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { atMost, median, tell } from "./measuring.mjs";
 
-// The package as it is published, where `make` installs it for the examples.
+// The packed package, which `make` installs for the examples.
 const require = createRequire(new URL("../../examples/package.json", import.meta.url));
 const { Client, Plan } = require("tallyfold");
 
@@ -23,7 +23,7 @@ const CREDENTIALS = {
   controlAudience: "sandbox-control",
 };
 
-/** The share of a collect's wall time that is not that of its requests alone. */
+/** Measures the share of a collect's wall time that its requests alone do not take. */
 export async function collecting() {
   const cli = join(dirname(require.resolve("tallyfold")), "cli.js");
   const server = spawn(process.execPath, [cli, "sandbox", "--seed", "1"], {
@@ -79,7 +79,7 @@ async function recorded(clusterEndpoint) {
   return { requests, token: (await response.json()).access_token };
 }
 
-/** Sends them as many at a time, reads each body chunk by chunk, and throws it away. */
+/** Sends the requests with the concurrency of the collect, reads each body chunk by chunk, and discards it. */
 async function requestsAlone(url, requests, token) {
   const left = [...requests];
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

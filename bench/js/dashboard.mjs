@@ -1,6 +1,6 @@
-// The dashboard in Chromium, by the browser's own trace: bytes, the first view, interactions on a slow CPU, and memory.
+// Measures the dashboard in Chromium with the browser's own trace: bytes, first view, interactions on a slow CPU, and memory.
 //
-// `make bench` runs it. Its server and the sandbox run in this process, and are warm: each page is opened once before.
+// `make bench` runs it. The server and the sandbox run in this process. The first round warms them up and is not counted.
 import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -20,7 +20,7 @@ const ROUNDS = 7;
 const SLOWER = 6;
 /** In addition to the 30 integrations of the sandbox. */
 const MORE_INTEGRATIONS = 10;
-/** Those of the sandbox. */
+/** The reasons of the sandbox's traffic. */
 const REASONS = [
   "compliance filter: region blocked",
   "compliance filter: consent withheld",
@@ -32,7 +32,7 @@ const REASONS = [
 const QUARTER_MS = 15 * 60_000;
 const MONTH = "range=2026-02-09T00:00:00Z/2026-03-11T00:00:00Z";
 
-/** A world with as many groups as the limits name, whose page loads the dashboard as a bundler packs it. */
+/** Makes a world with as many groups as the limits are stated for. Its page loads the dashboard as a bundler packs it. */
 async function worldOf(modules) {
   const world = new World();
   world.modules = modules;
@@ -57,7 +57,7 @@ async function worldOf(modules) {
   return await world.listen();
 }
 
-/** A tab at the time of the sandbox, whose other clocks are the machine's. */
+/** Opens a tab whose `Date` starts at the time of the sandbox. Its other clocks are the machine's. */
 async function tabOf(browser) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const tab = await context.newPage();
@@ -77,7 +77,7 @@ async function tabOf(browser) {
     /** The text of a cell of a view, if there is one. */
     globalThis.cell = (selector, name = "tallyfold-destinations") =>
       viewOf(name)?.querySelector(selector)?.textContent.trim();
-    // A frame is requested only when there is something to see, because each takes its time.
+    // Requests a frame only when the first row is there, because each frame takes time.
     const looking = setInterval(() => {
       if (!cell("tbody tr[aria-rowindex] [data-count]")) return;
       clearInterval(looking);
@@ -92,7 +92,7 @@ async function tabOf(browser) {
   return tab;
 }
 
-/** What Chromium traced while `act` ran: its marks by name, in ms, and the tasks of the page's main thread. */
+/** Traces Chromium while `act` runs. Returns the page's marks by name, in ms, and the times of its main thread's tasks. */
 async function traced(browser, tab, act) {
   const categories = ["blink.user_timing", "devtools.timeline", "toplevel", "__metadata"];
   await browser.startTracing(tab, { categories });
@@ -105,12 +105,12 @@ async function traced(browser, tab, act) {
   const began = at.get("navigationStart") ?? 0;
   const own = traceEvents.filter((it) => it.pid === pid && it.tid === tid);
   const tasks = tasksOf(own).filter(({ start }) => start >= began);
-  /** When the page has drawn its next frame after a mark: the end of the task that has done it. */
+  /** When the page has drawn its first frame after a mark: the end of the task that has drawn it. */
   const drawnAfter = (mark) => {
     const frame = own.find((it) => it.name === "Layerize" && it.ts / 1e3 >= at.get(mark)).ts / 1e3;
     return tasks.find(({ start, end }) => start <= frame && frame <= end).end;
   };
-  /** How long the thread ran between two times. A machine that does other things, too, leaves it waiting in between. */
+  /** The processor time of the tasks between two times. It leaves out the time in which the machine ran something else. */
   const cpuBetween = (from, to) =>
     tasks
       .filter(({ start, end }) => end > from && start < to)
@@ -119,14 +119,14 @@ async function traced(browser, tab, act) {
 }
 
 /**
- * The tasks of a thread, in ms: when each starts and ends, and how long the thread itself ran. The trace has the promises that a
- * task has settled after it, although nothing else can run in between: they are a part of it.
+ * The tasks of a thread, in ms: when each starts and ends, and how long the thread itself ran. In the trace, the callbacks of
+ * promises that a task has settled come after the task. Nothing else can run in between, so they count as a part of the task.
  */
 function tasksOf(events) {
   const tasks = [];
   for (const { name, ts, dur, tdur = dur } of events) {
     const last = tasks.at(-1);
-    // One that runs inside of another is a part of it.
+    // An event inside a task is a part of it.
     if (!dur || (last && ts / 1e3 < last.end)) continue;
     if (name.endsWith("RunTask")) {
       tasks.push({ start: ts / 1e3, end: (ts + dur) / 1e3, cpu: tdur / 1e3 });
@@ -138,7 +138,7 @@ function tasksOf(events) {
   return tasks;
 }
 
-/** Says how a measurement is to be, in the unit of the report. */
+/** Prints a measurement and its limit. Times are in milliseconds here, and in seconds in the report. */
 function within(work, unit, value, limit) {
   const medians = unit === "seconds" ? [value / 1e3, limit / 1e3] : [value, limit];
   tell({
@@ -152,7 +152,7 @@ function within(work, unit, value, limit) {
   });
 }
 
-/** The dashboard's own code that a page loads before the first view. */
+/** Measures the dashboard's own code that a page loads before the first view. */
 async function bytes() {
   const dist = new URL("../../bindings-wasm/js/dist/", import.meta.url);
   const seen = new Set(["dashboard.js"]);
@@ -166,7 +166,7 @@ async function bytes() {
   within("dashboard: code before the first view, gzipped", "bytes", sum, 60_000);
 }
 
-/** Packs the dashboard as a bundler does, with the library. Gives the folder. */
+/** Bundles the dashboard with the library. Returns the folder. */
 async function bundled() {
   const outdir = await mkdtemp(join(tmpdir(), "tallyfold-dashboard-"));
   await build({
@@ -190,11 +190,11 @@ async function firstView(browser, world) {
     const { at, cpuBetween, longest } = await traced(browser, tab, async () => {
       await tab.goto(world.url);
       await tab.waitForFunction(() => performance.getEntriesByName("first-view").length);
-      // Until what is compared is read, too.
+      // Waits until the counts of the week before are read, too.
       await tab.waitForLoadState("networkidle");
     });
     await tab.context().close();
-    // The first one warms the server.
+    // The first round warms up the server.
     if (round === 0) continue;
     const [from, to] = [at.get("navigationStart"), at.get("first-view")];
     times.push(to - from);
@@ -206,7 +206,7 @@ async function firstView(browser, world) {
   within("dashboard: first view, longest task", "seconds", median(tasks), 50);
 }
 
-/** What a visitor clicks, and what is in sight then: a view, a part of it and its text. */
+/** What a visitor clicks, and what the page shows then: a view, an element in it, and the text of that element. */
 const INTERACTIONS = [
   {
     name: "sort",
@@ -224,7 +224,7 @@ const INTERACTIONS = [
     seen: ["tallyfold-destinations", "tbody th", "^(no reason|\\w+ filter)"],
   },
 ];
-/** All views are updated by then. */
+/** The time after a click in which all views are updated. */
 const AFTER_MS = 600;
 
 async function interactions(browser, world) {
@@ -235,7 +235,7 @@ async function interactions(browser, world) {
     const tab = await tabOf(browser);
     await tab.goto(world.url);
     await tab.waitForFunction(() => performance.getEntriesByName("first-view").length);
-    // Until what is compared is read, too.
+    // Waits until the counts of the week before are read, too.
     await tab.waitForLoadState("networkidle");
     const session = await tab.context().newCDPSession(tab);
     await session.send("Emulation.setCPUThrottlingRate", { rate: SLOWER });
@@ -243,7 +243,7 @@ async function interactions(browser, world) {
     for (const { name, target, seen } of INTERACTIONS) {
       await target(view, tab).scrollIntoViewIfNeeded();
       const box = await target(view, tab).boundingBox();
-      // A visitor's pointer is there before the click.
+      // A visitor's pointer is at its target before the click.
       await tab.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
       await tab.evaluate(markChange, seen);
       const { at, drawnAfter, cpuBetween, longest } = await traced(browser, tab, async () => {
@@ -266,7 +266,7 @@ async function interactions(browser, world) {
   }
 }
 
-/** Marks when the visitor has clicked, and when the page has changed. It asks for no frame, as each takes its time. */
+/** Marks when the visitor has clicked, and when the page has changed. It requests no frame, because each frame takes time. */
 function markChange([name, selector, wanted]) {
   performance.clearMarks();
   addEventListener(
@@ -311,7 +311,7 @@ async function month(browser, world) {
   await tab.waitForLoadState("networkidle", { timeout: 300_000 });
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
-  // What the page's process has for itself, with its heaps of JavaScript and of WebAssembly.
+  // The private memory of the page's process, which includes its heaps of JavaScript and WebAssembly.
   const own = processInfo
     .filter(({ type }) => type === "renderer")
     .map(({ id }) => privateBytes(id));

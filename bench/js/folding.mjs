@@ -1,21 +1,21 @@
 // How tallyfold is used: a body in chunks, as it would come from a socket.
 import { createRequire } from "node:module";
 
-// The package as it is published, where `make` installs it for the examples.
+// The packed package, which `make` installs for the examples.
 const installed = new URL("../../examples/package.json", import.meta.url);
 export const { Aggregator } = createRequire(installed)("tallyfold");
 
 export const CHUNK = 64 * 1024;
 export const DIMENSIONS = ["event_name", "write_key", "integration", "reason"];
 
-/** Folds a body whole, and has `use` look at the table while it is there. */
+/** Folds a whole body. Returns what `use` returns for the table, and then disposes of the table. */
 export function fold(body, keep, use = (table) => table.length) {
   const aggregator = new Aggregator({ dimensions: DIMENSIONS, groupBy: keep });
   for (let start = 0; start < body.length; start += CHUNK) {
     aggregator.push(body.subarray(start, start + CHUNK));
   }
   const table = aggregator.finish();
-  // No collector runs while a benchmark does.
+  // The garbage collector does not free this while a benchmark runs.
   aggregator[Symbol.dispose]();
   try {
     return use(table);
@@ -24,7 +24,7 @@ export function fold(body, keep, use = (table) => table.length) {
   }
 }
 
-/** Every row of a table, sorted as it is, to be compared with what a peer found. */
+/** Every row of a table, in its order, to compare with the result of a peer. */
 export function groupsOf(table) {
   return Array.from(table, ({ dimensions, success, errors, filtered }) => [
     Object.values(dimensions).join("\0"),

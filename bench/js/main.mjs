@@ -1,4 +1,4 @@
-// The fold in Node, and what people would write instead, in one run.
+// Compares the fold in Node with what people would write instead, in one run.
 //
 // Takes the directory of the bodies that `tallyfold-bench bodies` wrote. `make bench` runs it.
 import { deepStrictEqual } from "node:assert";

@@ -1,14 +1,14 @@
-// Contenders in turns, and measurements as lines of JSON for `tallyfold-bench report`.
+// Runs contenders in turns, and prints measurements as lines of JSON for `tallyfold-bench report`.
 
-/** Times faster than the peer. */
+/** The target: at least `ratio` times as fast as the peer. */
 export const atLeast = (ratio) => ({ at_least: ratio });
 
-/** Times the cost of the peer. */
+/** The target: at most `ratio` times the cost of the peer. */
 export const atMost = (ratio) => ({ at_most: ratio });
 
 /**
- * Milliseconds by contender and round. A first round warms up and is not counted. Each contender
- * starts without the garbage of the last.
+ * Milliseconds by contender and round. A first round warms up and is not counted. Garbage is
+ * collected before each contender starts.
  */
 export function takeTurns(rounds, repeats, contenders) {
   const times = contenders.map(() => []);
@@ -24,7 +24,7 @@ export function takeTurns(rounds, repeats, contenders) {
   return times;
 }
 
-/** The median over the rounds of how many times as long `numerator` took. */
+/** The median over the rounds of the ratio of `numerator` to `denominator`. */
 export function medianRatio(numerator, denominator) {
   return median(numerator.map((time, round) => time / denominator[round]));
 }
@@ -33,7 +33,7 @@ export function median(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/** Measures `ours` against each peer: its name, what it does, and the target. */
+/** Measures `ours` against each peer. A peer is its name, its function and the target. */
 export function compare(work, ours, peers, { rounds, repeats = 1, bodyBytes = null }) {
   const contenders = [ours, ...peers.map(([, contender]) => contender)];
   const [ourTimes, ...allTimes] = takeTurns(rounds, repeats, contenders);
@@ -51,7 +51,7 @@ export function compare(work, ours, peers, { rounds, repeats = 1, bodyBytes = nu
   }
 }
 
-/** Hands a measurement to whoever reads standard output. */
+/** Prints a measurement to standard output. */
 export function tell(measurement) {
   console.log(JSON.stringify({ language: "Node", body_bytes: null, ...measurement }));
 }

@@ -1,4 +1,4 @@
-// What a body of 1 GB costs in memory, streamed through, in a process of its own.
+// Measures the memory that it takes to stream a body of 1 GB, in a process of its own.
 //
 // Takes the directory of the bodies, and the names of the dimensions to keep.
 import { strictEqual } from "node:assert";
@@ -8,7 +8,7 @@ import { atMost, tell } from "./measuring.mjs";
 
 const BODY_BYTES = 1e9;
 
-/** A field of the kernel's about this process, in bytes. */
+/** A field of the kernel's status of this process, in bytes. */
 function status(name) {
   const [, kilobytes] = readFileSync("/proc/self/status", "utf8").match(`${name}:\\s+(\\d+) kB`);
   return Number(kilobytes) * 1024;

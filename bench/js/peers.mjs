@@ -24,8 +24,8 @@ export function withJsonParse(body) {
 }
 
 /**
- * duckdb-wasm, with the JSON reader that comes with it: `read_json` is in an extension, which it
- * fetches from the network when it is used, and which npm has not got.
+ * duckdb-wasm, with its built-in JSON reader. `read_json` is in an extension that duckdb-wasm
+ * fetches from the network when it is used, and that npm does not have.
  */
 export async function duckdb() {
   const require = createRequire(import.meta.url);
@@ -45,7 +45,7 @@ export async function duckdb() {
     dimensions: new Struct(dimensions.map(([name, type]) => new Field(name, type))),
   };
 
-  /** Reads what is between the brackets of `counts`, which is all that its reader can take. */
+  /** Reads only the array `counts`, because the built-in reader accepts nothing else. */
   return function withDuckdb(body) {
     const start = body.indexOf('"counts":[') + '"counts":'.length;
     database.registerFileBuffer("entries.json", new Uint8Array(body.subarray(start, -1)));
@@ -63,8 +63,8 @@ export async function duckdb() {
 }
 
 /**
- * The rows of a table as a dashboard holds them: objects of one shape, with numbers, which are
- * exact to 2^53.
+ * The rows of a table as a dashboard holds them: objects of one shape, with numbers that are
+ * exact up to 2^53.
  */
 export function rowObjects(table) {
   const columns = table.columns();

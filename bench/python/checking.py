@@ -1,7 +1,7 @@
-"""What `tallyfold check` costs after its first run, whatever it looks back on.
+"""Measures what `tallyfold check` costs after its first run, with a long history.
 
-The standard rules judge the traffic of the command's own sandbox: some 2,300 rows a window by all four dimensions, of which the rules
-judge some 1,800 groups of delivery, with a history of ten and a half weeks in windows of 15 minutes.
+The standard rules judge the traffic of the command's own sandbox. A window has about 2,300 rows by all four dimensions, and the rules judge
+about 1,800 groups of delivery. The history has ten and a half weeks in windows of 15 minutes.
 """
 
 import statistics
@@ -20,7 +20,7 @@ CPU_SECONDS, PEAK_BYTES = 0.5, 64 << 20
 
 def main() -> None:
     now = datetime.now(UTC)
-    # All windows are settled: each run reads one more.
+    # All windows are settled, and each run reads one more.
     start = now - timedelta(hours=6, minutes=now.minute % 15, seconds=now.second)
     times = [start + timedelta(minutes=15 * number) for number in range(ROUNDS + 2)]
     with served() as environment, tempfile.TemporaryDirectory() as folder:
@@ -38,7 +38,7 @@ def main() -> None:
 def check(at: datetime, environment: dict[str, str], folder: Path) -> Cost:
     arguments = [str(COMMAND), "check", "--quiet", "--at", at.strftime("%Y-%m-%dT%H:%M:%SZ")]
     arguments += ["--state", str(folder / "health.state"), "--history", str(folder / "health.history")]
-    # The port of a sandbox differs between runs.
+    # The port of the sandbox differs between runs, so the identity must not depend on the address.
     identified = {**environment, "TALLYFOLD_IDENTITY": "sandbox"}
     return cost(arguments, identified, codes=(0, 1))
 

@@ -1,7 +1,7 @@
-"""What a collect costs outside HTTP: over loopback, next to the same requests with nothing done.
+"""Measures what a collect costs outside HTTP, over loopback, compared with the same requests alone.
 
-The sandbox is served by a process of its own. The peer sends the same requests over the same HTTP
-stack, as many at a time, and throws the bodies away.
+The sandbox runs in a process of its own. The peer sends the same requests with the same HTTP stack
+and the same concurrency, and discards the bodies.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The command: how long it takes to begin, how large it is, and what a month costs.
+"""Measures the command: how long it takes to start, how large it is, and what a month costs.
 
-A month is read in windows of 15 minutes, eight at a time, over loopback: by the command, by a program of the Python
-client, and by a lean script of curl and jq, which trusts every byte. The service is the command's own sandbox.
+A month is read over loopback in windows of 15 minutes, eight at a time: by the command, by a program with the Python
+client, and by short scripts with curl and jq, which check nothing. The service is the command's own sandbox.
 """
 
 import json
@@ -46,7 +46,7 @@ reduce (inputs | .counts[]) as $entry ({}; .[$entry.dimensions.integration] as $
 
 
 class Cost(NamedTuple):
-    """What a process took; the CPU time is that of its children too."""
+    """What a process took. The CPU time includes its child processes."""
 
     seconds: float
     cpu: float
@@ -112,7 +112,7 @@ def compare(work: str, peer: str, rounds: list[list[Cost]], place: int, of: Call
 
 
 def cost(arguments: list[str], environment: dict[str, str], codes: tuple[int, ...] = (0,)) -> Cost:
-    """Runs a process. Its peak is looked for while it runs: what the kernel tells afterwards includes this one."""
+    """Runs a process. Its peak memory is polled while it runs, because what the kernel reports afterwards includes this process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
@@ -128,7 +128,7 @@ def cost(arguments: list[str], environment: dict[str, str], codes: tuple[int, ..
 
 
 def peak_of(process: "subprocess.Popen[bytes]") -> int:
-    """The most memory that a process had, until it ends."""
+    """Waits until a process ends, and returns its peak memory in bytes."""
     peak = 0
     while process.poll() is None:
         with suppress(OSError):
@@ -139,7 +139,7 @@ def peak_of(process: "subprocess.Popen[bytes]") -> int:
 
 
 def script_of_curl_and_jq(environment: dict[str, str], folder: Path, how: str) -> Path:
-    """A script that lets curl ask for all windows, eight at a time, and one jq read all bodies."""
+    """Writes a script in which curl requests all windows, eight at a time, and one jq reads all bodies."""
     url = environment["TALLYFOLD_CLUSTER_ENDPOINT"]
     credentials = {name: environment[f"TALLYFOLD_{name.upper()}"] for name in ("client_id", "client_secret")}
     token_body = json.dumps({**credentials, "audience": environment["TALLYFOLD_CONTROL_AUDIENCE"]})

@@ -1,7 +1,7 @@
-"""A month by one process and by several, over loopback: how much faster, and what limits it.
+"""Measures how much faster several processes read a month over loopback than one process, and what limits them.
 
-A server in a process of its own answers each window with 1,200 groups, from bytes that are made before. On standard error, this prints the
-processor seconds of the three parties: the caller, its workers, and the server.
+A server in a process of its own answers each window with 1,200 groups, from bytes that were made before. This program prints to standard
+error the processor seconds of the caller, its workers and the server.
 """
 
 import itertools
@@ -58,7 +58,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 def counts() -> bytes:
-    """All of a response but its window."""
+    """A response without its opening brace and its window."""
     values = itertools.product(range(30), range(20), ["", "consent"])
     entries = [
         {
@@ -118,7 +118,7 @@ def measure(url: str, server: int, processes: int) -> tuple[Spent, tallyfold.Cou
     pool = ProcessPoolExecutor(processes) if processes > 1 else None
     try:
         if pool is not None:
-            # The processes start before the clock does.
+            # Starts the processes before the measurement.
             list(pool.map(time.sleep, [0.1] * processes))
         pids = [] if pool is None else list(pool._processes)
         before = time.perf_counter(), time.process_time(), sum(map(cpu_of, pids)), cpu_of(server)

@@ -1,4 +1,4 @@
-"""Exports of a large table: how fast, in how much memory, and next to what people would write instead.
+"""Measures exports of a large table: their speed compared with what people would write instead, and their memory.
 
 Takes the directory of the bodies that `tallyfold-bench bodies` wrote.
 """
@@ -31,7 +31,7 @@ def main() -> None:
     some = fold((bodies / "plain-100000.json").read_bytes(), DIMENSIONS)
     table = fold((bodies / "plain-1000000.json").read_bytes(), DIMENSIONS)
     assert len(table) == 1_000_000
-    # First, because memory that something else has freed could be used without being seen.
+    # Memory is measured first: later exports could reuse freed memory, which this would not measure.
     for name in (*TEXTS, *PROTOBUFS):
         memory(table, name)
     rows = [(*row.dimensions.values(), row.success, row.errors, row.filtered) for row in some]
@@ -43,12 +43,12 @@ def main() -> None:
 
 
 def export(table: tallyfold.CountTable, name: tallyfold.ExportFormat) -> int:
-    """Exports the table, and gives how many bytes that makes before they are compressed."""
+    """Exports the table, and returns the number of bytes before compression."""
     return sum(map(uncompressed if name.startswith("remote") else len, tallyfold.export(table, name, LABELS)))
 
 
 def uncompressed(piece: bytes) -> int:
-    """The length of what snappy has compressed, with which it begins: seven bits a byte."""
+    """The length before compression by snappy. A compressed piece begins with it, seven bits in each byte."""
     length = 0
     for position, byte in enumerate(piece):
         length |= (byte & 0x7F) << 7 * position
@@ -58,10 +58,10 @@ def uncompressed(piece: bytes) -> int:
 
 
 def speed(table: tallyfold.CountTable, name: tallyfold.ExportFormat, rows: list[tuple[object, ...]], least: float) -> None:
-    """Compares bytes per second with those of csv.writer, which gets rows that are Python objects already."""
+    """Compares the bytes per second with csv.writer, whose rows are already Python objects."""
     size, written = export(table, name), len(with_csv(rows))
     our_times, their_times = take_turns(3, 1, [lambda: export(table, name), lambda: with_csv(rows)])
-    # What csv.writer would take for as many bytes.
+    # The time that csv.writer would take for the same number of bytes.
     scaled = [seconds * size / written for seconds in their_times]
     ratio = statistics.median(theirs / ours for ours, theirs in zip(our_times, scaled, strict=True))
     medians = statistics.median(our_times), statistics.median(scaled)
@@ -83,7 +83,7 @@ def memory(table: tallyfold.CountTable, name: tallyfold.ExportFormat) -> None:
 
 
 class Known(Collector):
-    """Gives the same families each time."""
+    """Returns the same families each time."""
 
     def __init__(self, families: list[GaugeMetricFamily]) -> None:
         self.families = families

@@ -12,7 +12,7 @@ Groups = dict[tuple[str, ...], tuple[int, ...]]
 
 
 def fold(body: bytes, keep: Sequence[tallyfold.DimensionName]) -> tallyfold.CountTable:
-    """Folds a body whole."""
+    """Folds a whole body."""
     aggregator = tallyfold.Aggregator(DIMENSIONS, group_by=keep)
     view = memoryview(body)
     for start in range(0, len(body), CHUNK):
@@ -21,5 +21,5 @@ def fold(body: bytes, keep: Sequence[tallyfold.DimensionName]) -> tallyfold.Coun
 
 
 def groups_of(table: tallyfold.CountTable) -> Groups:
-    """Every row of a table, to be compared with what a peer found."""
+    """Every row of a table, to compare with the result of a peer."""
     return {tuple(row.dimensions.values()): (row.success, row.errors, row.filtered) for row in table}

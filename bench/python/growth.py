@@ -1,7 +1,7 @@
-"""How many times as long ten times the entries, or groups, take.
+"""Measures how many times as long ten times the entries, or groups, take.
 
-Takes the directory of the bodies. A process of its own has none of the memory that the peers of `main.py` have freed,
-which would make the smaller body faster.
+Takes the directory of the bodies. This runs in a process of its own: in `main.py`, memory that the peers have freed would make the smaller
+body faster.
 """
 
 import statistics

@@ -1,4 +1,4 @@
-"""The fold in Python, and what people would write instead, in one run.
+"""Compares the fold in Python with what people would write instead, in one run.
 
 Takes the directory of the bodies that `tallyfold-bench bodies` wrote. `make bench` runs it.
 """
@@ -66,7 +66,7 @@ def regrouping(body: bytes) -> None:
 
 
 def run(name: str, *arguments: str | Path) -> None:
-    """Runs a part in a process of its own, which has none of the memory that the peers freed here."""
+    """Runs a part in a process of its own, which can't reuse memory that the peers have freed here."""
     subprocess.run([sys.executable, Path(__file__).with_name(name), *arguments], check=True)
 
 

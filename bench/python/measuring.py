@@ -1,4 +1,4 @@
-"""Contenders in turns, and measurements as lines of JSON for `tallyfold-bench report`."""
+"""Runs contenders in turns, and prints measurements as lines of JSON for `tallyfold-bench report`."""
 
 import json
 import statistics
@@ -10,12 +10,12 @@ Target = dict[str, float] | None
 
 
 def at_least(ratio: float) -> Target:
-    """Times faster than the peer."""
+    """The target: at least `ratio` times as fast as the peer."""
     return {"at_least": ratio}
 
 
 def at_most(ratio: float) -> Target:
-    """Times the cost of the peer."""
+    """The target: at most `ratio` times the cost of the peer."""
     return {"at_most": ratio}
 
 
@@ -42,7 +42,7 @@ def compare(
     repeats: int = 1,
     body_bytes: int | None = None,
 ) -> None:
-    """Measures ours against each peer, and tells how many times as long each peer takes."""
+    """Measures ours against each peer, and prints how many times as long each peer takes."""
     contenders = [ours, *(contender for contender, _ in peers.values())]
     our_times, *all_times = take_turns(rounds, repeats, contenders)
     for (peer, (_, target)), times in zip(peers.items(), all_times, strict=True):
@@ -60,7 +60,7 @@ def tell(
     target: Target,
     body_bytes: int | None = None,
 ) -> None:
-    """Hands a measurement to whoever reads standard output."""
+    """Prints a measurement to standard output."""
     measurement = {
         "language": "Python",
         "work": work,

@@ -1,4 +1,4 @@
-"""What a body of 1 GB costs in memory, streamed through, in a process of its own.
+"""Measures the memory that it takes to stream a body of 1 GB, in a process of its own.
 
 Takes the directory of the bodies, and the names of the dimensions to keep.
 """
@@ -16,7 +16,7 @@ BODY_BYTES = 1_000_000_000
 
 
 def status(name: str) -> int:
-    """A field of the kernel's about this process, in bytes."""
+    """A field of the kernel's status of this process, in bytes."""
     field = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
     assert field
     return int(field[1]) * 1024

@@ -15,7 +15,7 @@ from folding import DIMENSIONS, Groups
 COUNTS = ["success", "errors", "filtered"]
 KEYS = ["write_key", "integration"]
 
-# What polars can be told of a body, so that it need not find out.
+# The schema of a body, so that polars does not have to infer it.
 ENTRY = polars.Struct(dict.fromkeys(COUNTS, polars.String()) | {"dimensions": polars.Struct(dict.fromkeys(DIMENSIONS, polars.String()))})
 SCHEMA = {"counts": polars.List(ENTRY)}
 
@@ -34,7 +34,7 @@ def with_pandas(body: bytes) -> pandas.DataFrame:
 
 
 def with_duckdb(path: Path) -> list[tuple[Any, ...]]:
-    """`read_json` of a file: duckdb reads no bytes."""
+    """`read_json` of a file, because duckdb can't read from bytes."""
     sums = ", ".join(f"sum(entry.{name}::UBIGINT)" for name in COUNTS)
     query = (
         f"SELECT entry.dimensions.write_key, entry.dimensions.integration, {sums} FROM "
@@ -66,5 +66,5 @@ def regroup(frame: polars.DataFrame, keys: Sequence[str]) -> polars.DataFrame:
 
 
 def groups_of(rows: Iterable[tuple[Any, ...]]) -> Groups:
-    """Rows of keys and then three counts, to be compared."""
+    """The groups of rows with keys and then three counts, to compare with other groups."""
     return {row[:-3]: tuple(int(count) for count in row[-3:]) for row in rows}

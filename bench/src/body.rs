@@ -1,13 +1,13 @@
-//! Delivery responses of any size: the same number of entries, the same bytes.
+//! Makes delivery responses of any size. The same number of entries always results in the same bytes.
 
 /// How entries are written.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Without white space, the keys of each entry in the same order.
+    /// Without white space, and with the keys of all entries in the same order.
     Plain,
     /// With the white space of a pretty-printer.
     Pretty,
-    /// The keys of each entry in an order of their own.
+    /// Without white space, and with the keys of each entry in a random order.
     Shuffled,
 }
 
@@ -26,20 +26,20 @@ const WRITE_KEYS: u64 = 40;
 const INTEGRATIONS: u64 = 30;
 const EVENT_NAMES: u64 = 200;
 
-/// A prime that is none of the numbers of values: no combination comes twice.
+/// A prime that does not divide the number of combinations, so that no combination occurs twice.
 const STRIDE: u64 = 1_000_003;
 
-/// A response of so many entries with four dimensions.
+/// A response with this number of entries, by four dimensions.
 pub(crate) fn body(kind: Kind, entries: u64) -> Vec<u8> {
     body_of_combinations(kind, entries, EVENT_NAMES)
 }
 
-/// A response of 10,000 entries with 2 MB, in which 150 event names and 40 write keys make 6,000 groups.
+/// A response of 10,000 entries and 2 MB, in which 150 event names and 40 write keys make 6,000 groups.
 pub(crate) fn body_of_6_000_groups() -> Vec<u8> {
     body_of_combinations(Kind::Plain, 10_000, 150)
 }
 
-/// The same as [`body`] with seven times the event names: few combinations have an entry.
+/// The same as [`body`], with seven times as many event names, so that few combinations have an entry.
 pub(crate) fn sparse_body(entries: u64) -> Vec<u8> {
     body_of_combinations(Kind::Plain, entries, 7 * EVENT_NAMES)
 }
@@ -90,7 +90,7 @@ impl Writer {
         }
     }
 
-    /// Writes an entry with these values of [`DIMENSIONS`] and counts of its own making.
+    /// Writes an entry with these values of [`DIMENSIONS`] and pseudo-random counts.
     fn entry(&mut self, values: [&str; 4]) {
         let mut dimensions: [String; 4] =
             std::array::from_fn(|index| field(DIMENSIONS[index], values[index]));
@@ -139,8 +139,7 @@ fn field(name: &str, value: &str) -> String {
     format!("\"{name}\":\"{value}\"")
 }
 
-/// SplitMix64: the same numbers everywhere.
-/// Numbers that look random, the same each time.
+/// SplitMix64: pseudo-random numbers that are the same in every run and on every machine.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

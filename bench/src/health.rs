@@ -1,4 +1,4 @@
-//! What it costs to judge and to explain counts, next to plain loops over the same sums.
+//! Measures what it costs to judge and to explain counts, compared with plain loops over the same sums.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,14 +14,14 @@ use crate::memory::{rest_peak, status};
 use crate::report::{Measurement, Target, Unit};
 use crate::rounds::take_turns;
 
-/// What is judged: 30 days of 15 minutes, and groups of an integration and an event.
+/// The counts that are judged: 30 days in windows of 15 minutes, grouped by integration and event.
 const WINDOWS: i64 = 2_880;
 const INTEGRATIONS: u64 = 20;
 const EVENTS: u64 = 60;
 const START_MS: i64 = 1_767_225_600_000;
 const STEP_MS: i64 = 900_000;
 
-/// How many times as long as the plain loop each may take, and the limit in bytes.
+/// How many times as long as the plain loop judging and explaining may take, and the memory limit of judging in bytes.
 const JUDGED_IN: f64 = 16.0;
 const JUDGED_WITH: f64 = (64 << 20) as f64;
 const EXPLAINED_IN: f64 = 8.0;
@@ -104,7 +104,7 @@ fn compare(work: &str, contenders: [&dyn Fn(); 2], most: f64) {
     .tell();
 }
 
-/// What people would write first: how many windows of groups have failed more than 5 % of the last hour's attempts.
+/// What people would write first: counts the windows of groups in which more than 5 % of the last hour's attempts failed.
 fn plain_alerts(series: &Series) -> u64 {
     /// The last four windows of a group, as attempts and errors, and their sums.
     #[derive(Default)]
@@ -166,7 +166,7 @@ fn window(from: i64, until: i64) -> Window {
     Window::new(at(from), at(until)).expect("a window")
 }
 
-/// Thirty days in windows, in which groups differ in size and vary by the time of the day.
+/// Thirty days in windows. The groups differ in size and vary by the time of day.
 fn table() -> CountTable {
     let mut random = Random(11);
     let windows: Vec<CountTable> = (0..WINDOWS)
@@ -208,7 +208,7 @@ fn body(number: i64, random: &mut Random) -> String {
     )
 }
 
-/// Leaves of four attributes, a column for each, and what was counted in two ranges.
+/// Leaves of four attributes, with a column for each attribute, and the counts of two ranges.
 struct Changed {
     columns: [Vec<String>; 4],
     before: Vec<Tally>,
@@ -225,7 +225,7 @@ impl Changed {
     }
 }
 
-/// Leaves in no order; one combination of values fails.
+/// Leaves in random order. One combination of values fails in the second range.
 fn leaves() -> Changed {
     const VALUES: [u64; 4] = [120, 60, 40, 12];
     let mut random = Random(13);

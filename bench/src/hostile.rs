@@ -16,8 +16,8 @@ pub(crate) const KNOWN_SEED: u64 = 0;
 /// The bits of a hash that choose a bucket in a table of up to 4,096.
 const BUCKET: u32 = 0xFFF;
 
-/// Values whose hashes under [`KNOWN_SEED`] share their low 12 bits, found by trying: where hashes
-/// are keyed with that seed, all of them fall into the same few buckets.
+/// Values whose hashes under [`KNOWN_SEED`] share their low 12 bits, found by trial. If hashes are
+/// keyed with that seed, all of these values fall into the same few buckets.
 pub(crate) fn colliding(count: usize) -> Vec<String> {
     let keys = HashKeys::from_seed(KNOWN_SEED);
     (0_u64..)

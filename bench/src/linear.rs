@@ -1,5 +1,5 @@
-//! Ten times the entries take at most eleven times as long; ten times the groups or distinct values, at most
-//! fourteen times, whatever the values are.
+//! Measures how the time grows. Ten times the entries may take at most eleven times as long. Ten times the groups or
+//! distinct values may take at most fourteen times as long, whatever the values are.
 
 use std::hint::black_box;
 
@@ -11,13 +11,13 @@ use crate::speed::{fold, fold_seeded};
 
 const ROUNDS: usize = 41;
 
-/// How many hostile values, and ten times as many.
+/// A number of hostile values, and ten times as many.
 const HOSTILE: [usize; 2] = [2_000, 20_000];
 
 /// How many times as long ten times the entries may take.
 const GROWTH: f64 = 11.0;
 
-/// The same for ten times the groups or distinct values: they no longer fit into the processor's cache.
+/// The same for ten times the groups or distinct values, which no longer fit into the processor's cache.
 const GROWTH_OF_GROUPS: f64 = 14.0;
 
 pub(crate) fn measure() {

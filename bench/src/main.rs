@@ -1,6 +1,6 @@
-//! Response bytes to groups: the fold, and what people would write instead, in one run.
+//! Compares the fold from response bytes to groups with what people would write instead.
 //!
-//! `make bench` runs it. `tallyfold-bench speed | tallyfold-bench report` shows a part.
+//! `make bench` runs all parts. `tallyfold-bench speed | tallyfold-bench report` runs and shows one part.
 #![allow(clippy::expect_used, reason = "a benchmark that can't run is to stop")]
 #![allow(
     clippy::disallowed_methods,

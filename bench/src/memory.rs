@@ -1,7 +1,7 @@
-//! What a body of 1 GB costs in memory, streamed through: groups, not bytes.
+//! Measures the memory that it takes to stream a body of 1 GB, which depends on the groups, not on the bytes.
 //!
-//! The peak is the kernel's (`VmHWM`), taken in a process of its own, which holds nothing but the
-//! entries that it repeats.
+//! The peak is the kernel's (`VmHWM`) for a process of its own, which holds only the entries that it
+//! repeats.
 
 use std::io::Write;
 use std::process::Command;
@@ -14,17 +14,17 @@ use crate::speed::{CHUNK, fold, kept};
 
 const BODY_BYTES: usize = 1_000_000_000;
 
-/// What the fold may cost over the idle process: so much, and so much per group.
+/// How many bytes more than the idle process the fold may use: a fixed part, and a part for each group.
 const ALLOWED: f64 = (8 << 20) as f64;
 const ALLOWED_PER_GROUP: f64 = 512.0;
 
-/// What is kept: 6,000 groups, and as many as there are different entries.
+/// The dimensions to keep: for 6,000 groups, and for as many groups as there are different entries.
 const KEPT: [&[&str]; 2] = [
     &["event_name", "integration"],
     &["event_name", "write_key", "integration"],
 ];
 
-/// Streams in processes of their own, with the body in that file to be repeated.
+/// Streams in processes of their own. Each repeats the entries of the body in the file.
 pub(crate) fn measure(file: &str) {
     let program = std::env::current_exe().expect("a program");
     for keep in KEPT {
@@ -36,7 +36,7 @@ pub(crate) fn measure(file: &str) {
     }
 }
 
-/// Streams one body of 1 GB, and tells what it cost.
+/// Streams one body of 1 GB, and prints how much memory that took.
 pub(crate) fn stream(file: &str, keep: &[&str]) {
     let sample = std::fs::read(file).expect("a file");
     let opening = b"\"counts\":[";
@@ -82,7 +82,7 @@ pub(crate) fn stream(file: &str, keep: &[&str]) {
     .tell();
 }
 
-/// Has the kernel forget the peak so far, and gives what is resident now, in bytes.
+/// Resets the kernel's peak of this process, and returns the memory that is resident now, in bytes.
 pub(crate) fn rest_peak() -> f64 {
     let mut file = std::fs::OpenOptions::new()
         .write(true)
@@ -92,7 +92,7 @@ pub(crate) fn rest_peak() -> f64 {
     status("VmRSS:")
 }
 
-/// A field of the kernel's about this process, in bytes.
+/// A field of the kernel's status of this process, in bytes.
 pub(crate) fn status(name: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a Linux kernel");
     let line = status.lines().find_map(|line| line.strip_prefix(name));

@@ -1,10 +1,10 @@
-//! Measurements as lines of JSON, which every language writes, and the one judge of them.
+//! Measurements as lines of JSON, which the benchmarks of every language print, and the report that checks all of them.
 
 use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
-/// One ratio and what it is to be.
+/// A ratio and its target.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Measurement {
     pub(crate) language: String,
@@ -15,10 +15,10 @@ pub(crate) struct Measurement {
     /// The medians: ours, then the peer's.
     pub(crate) medians: [f64; 2],
     pub(crate) unit: Unit,
-    /// How large the body was, if that is what the work was on.
+    /// The size of the body, if the work was to fold or export one. The report shows bytes per second for it.
     pub(crate) body_bytes: Option<u64>,
     pub(crate) ratio: f64,
-    /// What the ratio is to be; none where nobody asked for anything.
+    /// The target of the ratio, if there is one.
     pub(crate) target: Option<Target>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-/// What the ratio is to be: times faster than the peer, or times the peer's cost.
+/// The target of a ratio: how many times as fast as the peer, or how many times the peer's cost.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Target {
@@ -38,7 +38,7 @@ pub(crate) enum Target {
 }
 
 impl Measurement {
-    /// Hands it to whoever reads standard output.
+    /// Prints the measurement to standard output.
     pub(crate) fn tell(&self) {
         let line = serde_json::to_string(self).expect("numbers and names");
         println!("{line}");
@@ -84,8 +84,8 @@ impl Unit {
     }
 }
 
-/// Prints measurements as rows of a table as they come in, then how many targets were met. Gives
-/// whether all were.
+/// Prints measurements as rows of a table as they come in, then how many targets were met. Returns
+/// whether there were targets and all were met.
 pub(crate) fn judge(lines: impl BufRead) -> bool {
     println!("| language | work | against | ours | theirs | ratio | target | met |");
     println!("|---|---|---|---|---|---|---|---|");

@@ -1,12 +1,12 @@
-//! Contenders in turns: the machine's speed drifts, and one round sees all of them alike.
+//! Runs contenders in turns. The machine's speed drifts, but within a round it is about the same for all contenders.
 
 use std::time::Instant;
 
 /// What each contender took, in seconds: by contender, then by round.
 pub(crate) struct Times(Vec<Vec<f64>>);
 
-/// Runs each contender `repeats` times in a row, each round anew. A first round warms up and is
-/// not counted.
+/// In each round, runs each contender `repeats` times in a row. A first round warms up and is not
+/// counted.
 pub(crate) fn take_turns(rounds: usize, repeats: usize, contenders: &[&dyn Fn()]) -> Times {
     let mut times = vec![Vec::new(); contenders.len()];
     for round in 0..=rounds {
@@ -30,7 +30,7 @@ impl Times {
         median(self.0[contender].clone())
     }
 
-    /// The median over the rounds of how many times as long as `denominator` `numerator` took.
+    /// The median over the rounds of the ratio of `numerator` to `denominator`.
     pub(crate) fn ratio(&self, numerator: usize, denominator: usize) -> f64 {
         let rounds = self.0[numerator].iter().zip(&self.0[denominator]);
         median(rounds.map(|(above, below)| above / below).collect())

@@ -1,4 +1,4 @@
-//! Response bytes to groups, against parsers and hash maps.
+//! Measures the fold from response bytes to groups against parsers with hash maps.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -10,13 +10,13 @@ use crate::peers::{self, ByAll, ByEventName, ByWriteKey, Groups, Key};
 use crate::report::{Measurement, Target, Unit};
 use crate::rounds::take_turns;
 
-/// What the host hands in at once.
+/// The size of the chunks that are pushed, in bytes.
 pub(crate) const CHUNK: usize = 64 * 1024;
 
-/// Small bodies are folded until so many bytes are read: a clock can't time a microsecond.
+/// Small bodies are folded repeatedly until this many bytes are read, because a clock can't time a microsecond.
 const LEAST_BYTES: usize = 4_000_000;
 
-/// A peer, how it does the work, and the target of the ratio.
+/// A peer: its name, how it does the work, and the target of the ratio.
 type Peer<'a> = (&'static str, Box<dyn Fn() + 'a>, Target);
 
 pub(crate) fn measure() {
@@ -57,7 +57,7 @@ const SPECIAL: Targets = Targets {
     memchr: 1.0,
 };
 
-/// Stands for the seed that a host draws at random, which nobody who sends values knows.
+/// Stands for the random seed of an application, which the senders of values don't know.
 const UNKNOWN_SEED: u64 = 0x7461_6C6C_7966_6F6C;
 
 /// The dimensions with these names.
@@ -66,12 +66,12 @@ pub(crate) fn kept(names: &[&str]) -> Vec<Dimension> {
     parsed.map(|found| found.expect("a dimension")).collect()
 }
 
-/// Folds a body whole, chunk by chunk.
+/// Folds a whole body, chunk by chunk.
 pub(crate) fn fold(body: &[u8], keep: &[&str]) -> CountTable {
     fold_seeded(body, keep, UNKNOWN_SEED)
 }
 
-/// Like it, with hashes under that seed.
+/// The same as [`fold`], with hashes under this seed.
 pub(crate) fn fold_seeded(body: &[u8], keep: &[&str], hash_seed: u64) -> CountTable {
     let options = AggregatorOptions::default()
         .hash_seed(hash_seed)

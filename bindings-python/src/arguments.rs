@@ -1,4 +1,4 @@
-//! Arguments as Python hands them over.
+//! Reads the arguments of Python calls.
 
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -13,13 +13,14 @@ use tallyfold::{Code, Limits, Name, Secret, Spelling};
 use crate::error::{Failure, Result};
 use crate::plain::{dict, package};
 
-/// What was given by position.
+/// The positional arguments of a call.
 pub(crate) type Positional<'py> = &'py Bound<'py, PyTuple>;
 
-/// What was given by name.
+/// The keyword arguments of a call.
 pub(crate) type Named<'py> = &'py Bound<'py, PyDict>;
 
-/// The options of a function. The first `most` may be given by position. `others` are names that the facade handles.
+/// Reads the options of a function. The first `most` may be positional. `others` are the names of keyword arguments that
+/// the facade handles.
 pub(crate) fn options<T: Options>(
     most: usize,
     positional: Positional<'_>,
@@ -29,7 +30,7 @@ pub(crate) fn options<T: Options>(
     arguments::read(&CallArguments::of::<T>(most, positional, named)?, others)
 }
 
-/// The options of a function that are all given by name.
+/// Reads the options of a function that accepts keyword arguments only.
 pub(crate) fn keywords<T: Options>(
     py: Python<'_>,
     named: Option<Named<'_>>,
@@ -38,7 +39,8 @@ pub(crate) fn keywords<T: Options>(
     options(0, &PyTuple::empty(py), named, others)
 }
 
-/// The value of one argument; `None` means that it was not given.
+/// Reads one argument. Python's `None` stands for an argument that was not given, except for a [`Kind::Patience`], where
+/// it means no limit.
 pub(crate) fn optional<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<T>> {
     let Some(value) = read_if(name, value, T::KIND)? else {
         return Ok(None);
@@ -48,19 +50,19 @@ pub(crate) fn optional<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Re
     Ok(Some(parsed?))
 }
 
-/// The value of one argument.
+/// Reads one argument that must be given.
 pub(crate) fn required<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Result<T> {
     let refused = || Failure::wrong_type(name, wanted(T::KIND), value);
     optional(name, value)?.ok_or_else(refused)
 }
 
-/// The text of a timestamp.
+/// Reads a timestamp as text.
 pub(crate) fn instant(name: &str, value: &Bound<'_, PyAny>) -> Result<String> {
     let refused = || Failure::wrong_type(name, wanted(Kind::Instant), value);
     instant_if(name, value)?.ok_or_else(refused)
 }
 
-/// An instance of a class of this package.
+/// Casts an argument to a class of this package.
 pub(crate) fn instance<'a, 'py, T: PyTypeInfo>(
     name: &str,
     wanted: &str,
@@ -70,13 +72,13 @@ pub(crate) fn instance<'a, 'py, T: PyTypeInfo>(
     value.cast().map_err(refused)
 }
 
-/// One text, or any iterable of texts.
+/// Reads one text, or any iterable of texts.
 pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     if let Some(text) = text(name, value)? {
         return Ok(vec![text]);
     }
     let refused = || Failure::wrong_type(name, "want a str or an iterable of str", value);
-    // The keys of a mapping are hardly what was meant; bytes without content would be no value at all.
+    // A mapping would be read as its keys, which are hardly what the caller means. Empty bytes would be read as no value.
     if value.cast::<PyMapping>().is_ok() || is_bytes(value) {
         return Err(refused());
     }
@@ -85,7 +87,7 @@ pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<St
     texts.collect()
 }
 
-/// All limits by their names, with the defaults of those that are not given.
+/// Returns all limits by name. Limits that are not given have their defaults.
 #[pyfunction]
 #[pyo3(signature = (**limits))]
 pub(crate) fn limits_of<'py>(
@@ -95,7 +97,7 @@ pub(crate) fn limits_of<'py>(
     Ok(dict(py, &keywords::<Limits>(py, limits, &[])?)?)
 }
 
-/// Arguments by name: a function's own, or the attributes of an object.
+/// Arguments by name: the arguments of a function, or the attributes of an object.
 enum CallArguments<'py> {
     Named(Bound<'py, PyDict>),
     Attributes(Bound<'py, PyAny>),
@@ -124,7 +126,7 @@ impl<'py> CallArguments<'py> {
         Ok(Self::Named(all))
     }
 
-    /// What stands under a name.
+    /// Returns the value of an argument, if it was given.
     fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self {
             Self::Named(given) => given.get_item(name),
@@ -149,7 +151,7 @@ impl Arguments for CallArguments<'_> {
         let Some(value) = self.get(name)?.filter(|value| !value.is_none()) else {
             return Ok(None);
         };
-        // The only arguments inside of others are limits.
+        // Only `Limits` has nested arguments.
         let class = package(value.py())?.getattr("Limits")?;
         if value.is_instance(&class)? {
             return Ok(Some(Self::Attributes(value)));
@@ -165,7 +167,7 @@ impl Arguments for CallArguments<'_> {
     }
 }
 
-/// Says what a value must be.
+/// Describes the values that a kind of argument accepts, for error messages.
 fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::Address => "want a str",
@@ -185,8 +187,7 @@ fn wanted(kind: Kind) -> &'static str {
     }
 }
 
-/// A value as that kind. `None` means that it was not given; for a length of time that may be
-/// endless, it means endless.
+/// Reads a value of a kind. Python's `None` means that the argument was not given; for a patience, it means no limit.
 fn read_if(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Option<Value>> {
     match kind {
         Kind::Patience if value.is_none() => Ok(Some(Value::Endless)),
@@ -229,7 +230,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
         },
         Kind::Milliseconds | Kind::Patience => match seconds(value)? {
             Some(seconds) if seconds >= 0.0 => {
-                // A time above all numbers becomes the largest one, which the core refuses.
+                // A time that is too large becomes the largest `u64`, which the core refuses.
                 Some(Value::Whole(((seconds * 1000.0).round() as u64).into()))
             }
             Some(_) => return Err(Failure::refused(name, Code::InvalidArgument, wanted)),
@@ -241,7 +242,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
     read.ok_or_else(wrong_type)
 }
 
-/// The first item of the wrong type, if the value has the right type.
+/// Returns the first item of the wrong type, if the value itself has the right type.
 fn wrong_item<'py>(value: &Bound<'py, PyAny>, kind: Kind) -> Option<Bound<'py, PyAny>> {
     let items: Vec<Bound<'py, PyAny>> = match kind {
         _ if is_bytes(value) => return None,
@@ -271,7 +272,7 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
 
 const LONE_SURROGATE: &str = "the text has a lone surrogate";
 
-/// The texts of any sequence; neither a `str` nor bytes, also without content, count as one.
+/// Reads the texts of any sequence. Returns `None` for anything else, including a `str` and bytes, even if they are empty.
 fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     if is_bytes(value) {
         return Ok(None);
@@ -288,7 +289,7 @@ fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
         || value.is_instance_of::<PyMemoryView>()
 }
 
-/// Names and values, in turn, of any mapping of `str` to `str`.
+/// Reads any mapping of `str` to `str`. Returns its names and values alternately.
 fn mapping(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
     let items = value.cast::<PyMapping>().ok()?.items().ok()?;
     let pairs = items.iter().map(|item| item.extract());
@@ -300,7 +301,8 @@ fn pair<'py>(value: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
     value.extract::<Vec<_>>().ok()?.try_into().ok()
 }
 
-/// An `int`, or what stands for one.
+/// Reads an `int`, or an object that Python accepts as an index, but not a `bool`. If the number does not fit, returns the
+/// nearest `i128`.
 fn whole(value: &Bound<'_, PyAny>) -> PyResult<Option<i128>> {
     if value.is_instance_of::<PyBool>() {
         return Ok(None);
@@ -321,7 +323,7 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     }
     match value.extract() {
         Ok(seconds) => Ok(Some(seconds)),
-        // An int that no float can hold.
+        // An `int` that is too large for a float.
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
             Ok(Some(if value.lt(0)? {
                 f64::NEG_INFINITY
@@ -333,7 +335,7 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     }
 }
 
-/// A timestamp as text: a `str` as it is, an aware `datetime` in UTC with a `Z`.
+/// Reads a timestamp as text: a `str` unchanged, an aware `datetime` in UTC with a `Z`. Returns `None` for other types.
 fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     let refused = |message| Err(Failure::refused(name, Code::InvalidTimestamp, message));
     if let Ok(text) = value.cast::<PyString>() {
@@ -342,7 +344,7 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
             .map_or_else(|_| refused(LONE_SURROGATE), |text| Ok(Some(text)));
     }
     if let Ok(moment) = value.cast::<PyDateTime>() {
-        // Only pandas' NaT differs from itself.
+        // Only the `NaT` of pandas is not equal to itself.
         if moment.ne(moment)? {
             return refused("NaT names no instant");
         }
@@ -355,7 +357,7 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
                 "a naive datetime names no instant: give it a time zone, such as datetime.timezone.utc",
             );
         }
-        // Such as the last hours of the year 9999 west of Greenwich.
+        // In time zones west of Greenwich, for example, the last hours of the year 9999 are in the year 10000 in UTC.
         let message = "the datetime is outside of the years 1 to 9999 in UTC";
         return in_utc(moment).map_or_else(|_| refused(message), |text| Ok(Some(text)));
     }
@@ -371,7 +373,7 @@ fn in_utc(moment: &Bound<'_, PyDateTime>) -> PyResult<String> {
     Ok(text.replace("+00:00", "Z"))
 }
 
-/// A step as text, also that of a `timedelta`.
+/// Reads a step as text: a `str` unchanged, a `timedelta` as a number of seconds. Returns `None` for other types.
 fn step(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     if value.is_instance_of::<PyString>() {
         return text(name, value);
@@ -383,7 +385,7 @@ fn step(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
         value.getattr("days")?.extract()?,
         value.getattr("seconds")?.extract()?,
     );
-    // Not by microseconds: pandas' Timedelta has nanoseconds, too.
+    // Compares the whole value, because the `Timedelta` of pandas has nanoseconds in addition to `microseconds`.
     if !value.eq(PyDelta::new(value.py(), days, seconds, 0, true)?)? {
         let message = "the timedelta isn't a whole number of seconds";
         return Err(Failure::refused(name, Code::InvalidArgument, message));

@@ -1,7 +1,7 @@
 //! Columns as an Arrow C stream, which every data frame library reads.
 //!
-//! Columns of ids and counts are not copied: the stream uses the buffers of the table, series or comparison, which is
-//! kept in memory as long as a buffer of it is.
+//! Columns of ids and counts are not copied: the stream shares the buffers of the table, series or comparison. That object
+//! stays in memory as long as one of its buffers is in use.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(crate) fn schema<'py>(
     Ok(PyCapsule::new_with_value(py, schema, SCHEMA)?)
 }
 
-/// All columns of a frame; of one with two sides, the changes and shares of each row too.
+/// Makes all columns of a frame. A frame with two sides also gets the changes and shares of each row.
 fn batch_of(own: &Arc<dyn Content>) -> Result<RecordBatch> {
     let mut columns = Columns::default();
     let frame = own.core();
@@ -68,8 +68,8 @@ fn batch_of(own: &Arc<dyn Content>) -> Result<RecordBatch> {
                 columns.push("settled", settled.collect::<BooleanArray>(), false);
             }
             Values::Presences(presences) => columns.presences(&name, presences)?,
-            // A group that is not there counts 0, and its presence says so. A null would make
-            // pandas use floats.
+            // If a side lacks the group, its counts are 0, and the column of presences shows that. A null would make pandas
+            // use floats.
             Values::Counts(_) => columns.counts(&name, own, index)?,
         }
     }
@@ -93,11 +93,11 @@ impl Columns {
         self.arrays.push(Arc::new(array));
     }
 
-    /// The values of a dimension, which is the column at that index.
+    /// Adds the values of a dimension. `index` is the place of its column in the frame.
     fn texts(&mut self, name: &str, own: &Arc<dyn Content>, index: usize) -> Result<()> {
-        // Positions in a dictionary of at most 2^30 bytes, and in those bytes: both are below 2^31,
-        // and are the same bytes with a sign. Arrow allows unsigned keys, but pyarrow can't hand
-        // them to pandas.
+        // The ids are positions in a dictionary of at most 2^30 bytes, and the offsets are positions in these bytes. Both
+        // are below 2^31, so the unsigned numbers have the same bytes as signed ones. Arrow allows unsigned keys, but
+        // pyarrow can't convert them for pandas.
         let ids = shared(own, index, |values| match values {
             Values::Texts { ids, .. } => ids,
             _ => &[],
@@ -118,7 +118,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Counts, which are the column at that index.
+    /// Adds counts. `index` is the place of their column in the frame.
     fn counts(&mut self, name: &str, own: &Arc<dyn Content>, index: usize) -> Result<()> {
         let counts = shared(own, index, |values| match values {
             Values::Counts(counts) => counts,
@@ -132,7 +132,7 @@ impl Columns {
         Ok(())
     }
 
-    /// An edge of each row's window, in the microseconds of `datetime`, which other data frames have too.
+    /// Adds the start or the end of each row's window in microseconds, the unit of `datetime`, which data frames have, too.
     fn instants(
         &mut self,
         name: &str,
@@ -155,7 +155,7 @@ impl Columns {
         Ok(())
     }
 
-    /// How each count changed, and what share of the whole change that is.
+    /// Adds the change of each count, and its share of the change of the total.
     fn changes(&mut self, frame: &dyn Frame) -> Result<()> {
         let rows = 0..frame.len();
         let deltas = rows.clone().filter_map(|row| frame.delta(row));
@@ -180,7 +180,7 @@ impl Columns {
     }
 }
 
-/// The numbers that `of` finds in a column, without a copy. The buffer keeps the frame alive.
+/// Makes a buffer of the numbers that `of` finds in a column, without copying them. The buffer keeps the frame alive.
 fn shared<T>(own: &Arc<dyn Content>, index: usize, of: fn(Values<'_>) -> &[T]) -> Buffer
 where
     [T]: ToByteSlice,

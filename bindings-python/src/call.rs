@@ -33,7 +33,7 @@ impl Call {
         }
     }
 
-    /// How many bytes it was given.
+    /// How many bytes of responses `chunk` has received.
     pub(crate) fn received(&self) -> usize {
         self.received.load(Ordering::Relaxed)
     }
@@ -126,7 +126,7 @@ impl Call {
         // A value that is not text becomes an empty token, which the core refuses. Python's own
         // error would quote the value.
         let value = Secret::from(value.extract::<String>().unwrap_or_default());
-        // A lifetime that can't be shown becomes an empty text, which the core refuses.
+        // A lifetime that can't be converted to text becomes an empty text, which the core refuses.
         let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
         let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
         Ok(locked(py, &self.core, BRIEF, |call| {
@@ -144,8 +144,8 @@ impl Call {
         )?)
     }
 
-    /// Makes the call fail as soon as the service is down. `since` is what `Machine._failures` returned when its caller began to
-    /// wait.
+    /// Makes the call fail early, instead of after its retries, if the service is down or has just refused the client's
+    /// credentials or tokens. `since` is what `Machine._failures` returned when the user of the call began to wait.
     fn _fail_fast(&self, py: Python<'_>, since: u64) {
         locked(py, &self.core, BRIEF, |call| call.fail_fast(since));
     }
@@ -184,7 +184,7 @@ impl Call {
     }
 }
 
-/// One complete HTTP request, to be sent unchanged. `headers` and `body` may hold a token or a
+/// One complete HTTP request, to be sent unchanged. `headers` and `body` may contain a token or a
 /// client secret; the request's `repr` does not show them, and it can't be pickled.
 #[pyclass(frozen, module = "tallyfold")]
 pub(crate) struct Request(tallyfold::Request);
@@ -197,7 +197,7 @@ impl Request {
         self.0.method()
     }
 
-    /// The absolute address; it never holds a secret.
+    /// The absolute address; it never contains a secret.
     #[getter]
     fn url(&self) -> &str {
         self.0.url()

@@ -21,28 +21,28 @@ use crate::error::Result;
 use crate::export::Exported;
 use crate::plain::plain;
 
-/// How many rows a batch has: a row group of Parquet.
+/// The maximum number of rows in a batch. Each batch becomes a row group of a Parquet file.
 const ROWS: usize = 1 << 17;
 
-/// The columns of an export. As an Arrow stream it gives batches of rows, each when it is requested.
+/// The columns of an export. Its Arrow stream makes each batch of rows when the batch is requested.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Columns(Export);
 
 #[pymethods]
 impl Columns {
-    /// Begins an export of a table, a series or a revision; all options but `format` go by name.
+    /// Begins an export of a table, a series or a revision. All options are keyword arguments. A `format` is ignored.
     #[new]
     #[pyo3(signature = (counts, /, **named))]
     fn new(py: Python<'_>, counts: &Bound<'_, PyAny>, named: Option<Named<'_>>) -> Result<Self> {
         let counts = Exported::of(counts)?;
-        // The columns of CSV, and its rules.
+        // The columns and the rules are the same as for CSV.
         let own = named.map_or_else(|| Ok(PyDict::new(py)), |named| named.copy())?;
         own.set_item("format", Format::Csv.as_str())?;
         let options: ExportOptions = keywords(py, Some(&own), &[])?;
         let export = detached(py, counts.bytes(), || -> tallyfold::Result<Export> {
             let export = Export::new(counts.source(), &options)?;
             if export.revision().is_some() {
-                // Columns of changes have a sign.
+                // The columns of changes are signed, so each change must fit into 64 bits with a sign.
                 for sample in export.samples() {
                     sample.counts.signed()?;
                 }
@@ -52,7 +52,7 @@ impl Columns {
         Ok(Self(export))
     }
 
-    /// What the caller should know, as `Note` objects.
+    /// Notes about the export, as `Note` objects.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, self.0.notes())
@@ -71,11 +71,11 @@ impl Columns {
     }
 }
 
-/// Makes the batches, one after the other.
+/// Makes the batches one by one.
 struct Batches {
     schema: SchemaRef,
     samples: Samples,
-    /// The values of the caller's labels.
+    /// For each of the caller's labels, an array with its value.
     labels: Vec<Arc<StringArray>>,
     revision: Option<u32>,
     /// The values of the dimensions.

@@ -57,11 +57,12 @@ pub(crate) fn compare<'py>(
 /// `dimensions`. Counts are numbers of events (service reference 2.3); deltas are exact `int`, from
 /// -(2**64 - 1) to 2**64 - 1.
 ///
-/// polars, pandas, duckdb and pyarrow read a comparison through `__arrow_c_stream__`: a categorical
-/// column for each dimension and `presence`; then for each count `before_…` and `after_…` as unsigned
-/// 64-bit integers, 0 where the table lacks the group (a null would make pandas use floats), `delta_…`
-/// as signed 64-bit integers, and `share_…` as floats, null where there is no share. Use `delta_…` instead of
-/// subtracting: a difference of unsigned integers wraps around below 0.
+/// polars, pandas, duckdb and pyarrow read a comparison through `__arrow_c_stream__`. The columns of the
+/// dimensions and `presence` are categorical. For each count, there are `before_…` and `after_…` as
+/// unsigned 64-bit integers, `delta_…` as signed 64-bit integers, and `share_…` as floats. If a table
+/// lacks the group, its counts are 0, because a null would make pandas use floats. If there is no share,
+/// `share_…` is null. Use `delta_…` instead of subtracting: a difference of unsigned integers wraps around
+/// below 0.
 ///
 /// >>> comparison = tallyfold.compare(table, table)
 /// >>> [(row.presence, row.delta.success, row.share.success) for row in comparison]
@@ -153,7 +154,7 @@ impl Comparison {
         Arc::clone(&self.core)
     }
 
-    /// A comparison of the core, and the tables that it was made of.
+    /// Makes the Python object of a core comparison. `tables` are the compared tables.
     pub(crate) fn made(
         py: Python<'_>,
         core: tallyfold::Comparison,

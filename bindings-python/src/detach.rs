@@ -1,18 +1,19 @@
-//! Work without the interpreter, so that other threads can run Python meanwhile.
+//! Releases the interpreter during long work, so that other threads can run Python.
 
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 
-/// Work on this many bytes takes a tenth of a millisecond, and getting the interpreter back from a
-/// busy thread may take 5 ms. So the interpreter is kept for such work. Python's HTTP stacks read
-/// no more than this at once.
+/// Work on this many bytes takes a tenth of a millisecond, but getting the interpreter back from a
+/// busy thread may take 5 ms. So a thread keeps the interpreter for work on this many bytes or
+/// fewer. Python's HTTP stacks read no more than this at once.
 const FEW_BYTES: usize = 64 * 1024;
 
 /// The size to pass for work that does not depend on any input.
 pub(crate) const BRIEF: usize = 0;
 
-/// Runs `action`, which works on this many bytes. It releases the interpreter unless they are few.
+/// Runs `action`, which works on this many bytes. Releases the interpreter if they are more than
+/// [`FEW_BYTES`].
 pub(crate) fn detached<R: Send>(
     py: Python<'_>,
     bytes: usize,

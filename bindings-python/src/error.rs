@@ -47,7 +47,7 @@ impl Failure {
         self
     }
 
-    /// The exception of an error that has more to it than its own fields.
+    /// The exception of an error, with another message and with attributes in addition to the error's own.
     pub(crate) fn with(
         py: Python<'_>,
         error: &Error,
@@ -91,7 +91,7 @@ impl From<PyErr> for Failure {
     }
 }
 
-/// What Arrow can't hold, such as an array of too many bytes.
+/// Converts an Arrow error, such as for an array of too many bytes, to an `OverflowError`.
 impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
         Self(PyOverflowError::new_err(error.to_string()))

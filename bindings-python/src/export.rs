@@ -1,4 +1,4 @@
-//! Exports: counts as pieces of bytes in the format of another system.
+//! Exports: writes counts as pieces of bytes in the format of another system.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,21 +20,22 @@ use crate::table::CountTable;
 /// Formats that the package writes with pyarrow.
 pub(crate) const OF_PYARROW: &[&str] = &["parquet", "arrow"];
 
-/// The pieces of an export, one after the other. `tallyfold.Export` shows them.
+/// An iterator over the pieces of an export. `tallyfold.Export` wraps it.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Pieces {
     core: Mutex<Export>,
-    /// The export before its first piece.
+    /// The export in its state before the first piece, for `again`.
     whole: Export,
     media_type: &'static str,
     is_messages: bool,
-    /// How many bytes the last piece has.
+    /// The number of bytes in the last piece; `usize::MAX` before the first piece.
     last: AtomicUsize,
 }
 
 #[pymethods]
 impl Pieces {
-    /// Begins an export of a table, a series or a revision. `now_ms` is the host's clock; all options go by name.
+    /// Begins an export of a table, a series or a revision. `now_ms` is the time of the host's clock in milliseconds since
+    /// 1970. All options are keyword arguments.
     #[new]
     #[pyo3(signature = (counts, now_ms, /, **named))]
     fn new(
@@ -59,7 +60,7 @@ impl Pieces {
         })
     }
 
-    /// For `Content-Type`.
+    /// The media type, for `Content-Type`.
     #[getter]
     fn media_type(&self) -> &'static str {
         self.media_type
@@ -71,7 +72,7 @@ impl Pieces {
         self.is_messages
     }
 
-    /// What the caller should know, as `Note` objects.
+    /// Notes about the export, as `Note` objects.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
         Ok(plain(py, self.whole.notes())?
@@ -79,7 +80,7 @@ impl Pieces {
             .map_err(PyErr::from)?)
     }
 
-    /// The same pieces from the first one.
+    /// Returns a new iterator over the same pieces, from the first one.
     fn again(&self) -> Self {
         Self {
             core: Mutex::new(self.whole.clone()),
@@ -95,7 +96,7 @@ impl Pieces {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        // Pieces of an export are about equally large.
+        // The pieces of an export are about equally large, so the next one is about as large as the last one.
         let bytes = self.last.load(Ordering::Relaxed);
         let piece = locked(py, &self.core, bytes, |export| {
             let mut piece = Vec::new();
@@ -188,7 +189,7 @@ impl Exported {
         }
     }
 
-    /// About how many bytes all rows are.
+    /// The approximate size of all rows in bytes.
     pub(crate) fn bytes(&self) -> usize {
         use crate::rows::Content;
         match self {
@@ -200,7 +201,8 @@ impl Exported {
     }
 }
 
-/// Refuses a name that is neither a format of the crate nor one of `others`.
+/// Refuses a `format` that is neither a format of the crate nor one of `others`. Leaves a missing `format`, and one that is
+/// not a `str`, to the reading of the options.
 pub(crate) fn check_format(named: Option<Named<'_>>, others: &[&str]) -> Result<()> {
     let format = named.map(|named| named.get_item("format")).transpose()?;
     let Some(Ok(format)) = format.flatten().map(|format| format.extract::<String>()) else {

@@ -15,12 +15,12 @@ use crate::detach::detached;
 use crate::error::Result;
 use crate::rows::{self, Content};
 
-/// What tables, series and comparisons have in common.
+/// The base class of tables, series and comparisons.
 #[pyclass(frozen, subclass, module = "tallyfold._tallyfold")]
 pub(crate) struct Frame(Arc<dyn Content>);
 
 impl Frame {
-    /// An object of one of the classes of frames.
+    /// Makes an object of a class of frames.
     pub(crate) fn made<T>(
         py: Python<'_>,
         class: T,
@@ -136,7 +136,7 @@ impl Frame {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyCapsule>> {
-        // The protocol lets a producer answer with its own schema.
+        // The protocol allows a producer to ignore the requested schema.
         drop(requested_schema);
         arrow::stream(py, &self.0)
     }
@@ -146,7 +146,7 @@ impl Frame {
         arrow::schema(py, &self.0)
     }
 
-    /// Refuses to become an array: numpy, and `pandas.DataFrame(table)`, which requests one, would put whole
+    /// Refuses to become an array. numpy, and `pandas.DataFrame(table)`, which requests an array, would put whole
     /// rows into it.
     ///
     /// Raises:
@@ -186,7 +186,7 @@ impl Frame {
     }
 }
 
-/// One line that shows a frame. `middle` is put before the number of rows.
+/// Describes a frame in one line. `middle` comes before the number of rows.
 pub(crate) fn repr(
     py: Python<'_>,
     class: &str,

@@ -1,4 +1,4 @@
-//! How plain values come back from Python: by serde, the reverse of `plain`. A struct is read from the attributes of an
+//! Converts Python objects to plain values with serde: the reverse of `plain`. A struct is read from the attributes of an
 //! object, whose names are in snake_case.
 
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 
 use crate::plain::Failed;
 
-/// The value of Rust.
+/// Converts a Python object to a Rust value.
 pub(crate) fn from_plain<T: DeserializeOwned>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     Ok(T::deserialize(PlainValue(value.clone()))?)
 }
@@ -78,7 +78,7 @@ impl<'de> Deserializer<'de> for PlainValue<'_> {
     ) -> Result<V::Value, Failed> {
         let values = fields.iter().map(|field| {
             let name = snake_case(field);
-            // A timestamp that is a `datetime` is rounded; its text is exact.
+            // A `datetime` is rounded to microseconds. Its text, in the attribute that ends in `_text`, is exact.
             let text = self.0.getattr_opt(format!("{name}_text"))?;
             let value = text.map_or_else(|| self.0.getattr(name), Ok)?;
             Ok((*field, PlainValue(value)))
@@ -93,7 +93,7 @@ impl<'de> Deserializer<'de> for PlainValue<'_> {
     }
 }
 
-/// `lnP` as `ln_p`.
+/// Converts camelCase to snake_case, such as `lnP` to `ln_p`.
 fn snake_case(name: &str) -> String {
     let mut snake = String::new();
     for letter in name.chars() {

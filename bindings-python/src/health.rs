@@ -1,4 +1,4 @@
-//! Health: what explains a change, and what rules find.
+//! Health: explains changes, and checks counts by rules.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::plain::plain;
 use crate::rows::Content;
 use crate::table::CountTable;
 
-/// What explains the change from one table to another, as an `Explanation`. All options go by name.
+/// Explains the change from one table to another, as an `Explanation`. All options are keyword arguments.
 #[pyfunction]
 #[pyo3(signature = (before, now, measure, /, **named))]
 pub(crate) fn explain<'py>(
@@ -35,7 +35,7 @@ pub(crate) fn explain<'py>(
     Ok(plain(py, &explained)?)
 }
 
-/// What is usual in each slot of a range, as `Usual` objects.
+/// Computes what is usual in each slot of a range, as `Usual` objects.
 #[pyfunction]
 pub(crate) fn usual<'py>(
     py: Python<'py>,
@@ -55,19 +55,19 @@ pub(crate) fn usual<'py>(
     Ok(plain(py, &usual)?)
 }
 
-/// The table of an argument.
+/// Reads a `CountTable` argument.
 fn table(name: &str, value: &Bound<'_, PyAny>) -> Result<Arc<tallyfold::CountTable>> {
     let table = instance::<CountTable>(name, "want a CountTable", value)?;
     Ok(table.get().shared())
 }
 
-/// Rules of a file. `tallyfold.Rules` shows them.
+/// The rules of a rules file. `tallyfold.Rules` wraps them.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct RuleSet(tallyfold_health::Rules);
 
 #[pymethods]
 impl RuleSet {
-    /// Reads a file.
+    /// Parses the text of a rules file.
     #[new]
     fn new(text: &Bound<'_, PyAny>) -> Result<Self> {
         let text: String = required("text", text)?;
@@ -75,7 +75,7 @@ impl RuleSet {
         Ok(Self(parsed.map_err(|error| error.with_argument("text"))?))
     }
 
-    /// The file that is used without one.
+    /// The text of the standard rules, which apply if there is no rules file.
     #[classattr]
     fn standard() -> &'static str {
         tallyfold_health::Rules::STANDARD
@@ -92,12 +92,12 @@ impl RuleSet {
         plain(py, &self.0.needs())
     }
 
-    /// The budgets of its rules, as `ErrorBudget` objects.
+    /// The budgets of the rules, as `ErrorBudget` objects.
     fn budgets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.0.budgets())
     }
 
-    /// What is found, as a `Check` without its state, and the state for the next check.
+    /// Checks counts. Returns a `Check` without its state, and the state for the next check.
     fn check<'py>(
         &self,
         py: Python<'py>,
@@ -123,7 +123,7 @@ impl RuleSet {
         Ok((plain(py, &check)?, state))
     }
 
-    /// What checks would have found in a range, as a `Replay`.
+    /// Returns what checks would have found in a range, as a `Replay`.
     fn replay<'py>(
         &self,
         py: Python<'py>,
@@ -141,8 +141,9 @@ impl RuleSet {
     }
 }
 
-/// The state of a check with a mark on an incident that somebody knows of it: until it becomes more severe (`acknowledge`),
-/// or until a time (`silence`). Or with none any more (`unsilence`).
+/// Changes the hold on an incident, and returns the new state of the check. `acknowledge` records that somebody knows of the
+/// incident, until it becomes more severe, or is over and comes back. `silence` silences it until a time. Any other action,
+/// such as `unsilence`, removes the hold.
 #[pyfunction]
 pub(crate) fn hold(
     action: &str,
@@ -170,7 +171,7 @@ pub(crate) fn hold(
     Ok(String::from_utf8(state.to_json()).unwrap_or_default())
 }
 
-/// What is judged.
+/// The tables that the rules judge.
 struct Tables {
     delivery: Option<Arc<tallyfold::CountTable>>,
     ingestion: Option<Arc<tallyfold::CountTable>>,
@@ -195,14 +196,14 @@ impl Tables {
         }
     }
 
-    /// About how many bytes all rows are.
+    /// The size to pass for work on both tables.
     fn bytes(&self) -> usize {
         let tables = [&self.delivery, &self.ingestion].into_iter().flatten();
         tables.map(|table| bytes_of(table)).sum()
     }
 }
 
-/// About how many bytes the rows of a history are. It is long, and each of its windows has rows of its own.
+/// The size to pass for work on a history: the approximate size of its rows in bytes, multiplied by the number of its windows.
 fn bytes_of(table: &tallyfold::CountTable) -> usize {
     table.bytes() * table.windows().len()
 }

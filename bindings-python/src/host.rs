@@ -1,4 +1,4 @@
-//! What the host of a machine hands over: bytes, clocks and random numbers.
+//! Reads what a host passes to a machine: bytes, clocks, headers and failures. Also makes random seeds.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -12,12 +12,12 @@ use tallyfold::{HostFailure, Now};
 
 use crate::error::{Failure, Result};
 
-/// A number that can't be guessed, and that differs between processes.
+/// Makes a number that can't be guessed, and that differs between processes.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(())
 }
 
-/// How an exchange has failed, and its detail.
+/// Returns how an exchange failed, and the detail to report.
 pub(crate) fn failure(detail: &str, timed_out: bool, not_sent: bool) -> (HostFailure, &str) {
     match (not_sent, timed_out) {
         (true, true) => (HostFailure::NotSent, UNCONNECTED),
@@ -42,13 +42,13 @@ impl Clocks {
     }
 }
 
-/// Names and values of headers.
+/// Reads names and values of headers.
 pub(crate) fn pairs(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<(String, String)>> {
     let refused = |_| Failure::wrong_type(name, "want pairs of str", value);
     value.extract().map_err(refused)
 }
 
-/// Names and values of headers, as the core takes them.
+/// Borrows names and values of headers, as the core accepts them.
 pub(crate) fn headers(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     pairs
         .iter()
@@ -56,8 +56,8 @@ pub(crate) fn headers(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The bytes of any bytes-like object. Those of `bytes`, which does not change, are borrowed; all
-/// others are copied, because another thread may change them.
+/// The bytes of any bytes-like object. A `bytes` object can't change, so its bytes are borrowed. Other
+/// objects are copied, because another thread may change them.
 pub(crate) enum Chunk {
     Shared(PyBackedBytes),
     Copied(Vec<u8>),
@@ -100,7 +100,7 @@ impl TextOrBytes {
         if let Ok(text) = text.extract() {
             return Ok(Self::Text(text));
         }
-        // As bytes, so that the core refuses the lone surrogate and says at which offset it is.
+        // Passes the text as bytes, so that the core refuses the lone surrogate and reports its offset.
         let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
         Chunk::of(name, &bytes).map(Self::Bytes)
     }

@@ -1,24 +1,24 @@
-//! [`tallyfold::keeper::Lease`].
+//! The lease of a directory: wraps [`tallyfold::keeper::Lease`].
 
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use tallyfold::keeper::{self, Holder, Process};
 
-/// The lease of a directory, step by step; `tallyfold._files.lock` carries the steps out.
+/// The state machine of a directory's lease. `tallyfold._files.lock` performs its steps.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 #[derive(Debug)]
 pub(crate) struct Lease(Mutex<keeper::Lease>);
 
 #[pymethods]
 impl Lease {
-    /// The content of the file.
+    /// The content of the lease's file.
     #[classattr]
     const TEXT: &'static str = keeper::Lease::TEXT;
     /// The message if the file of a held lease is gone.
     #[classattr]
     const LOST: &'static str = keeper::Lease::LOST;
-    /// Seconds between two writes of the file.
+    /// Seconds between two writes of the lease's file.
     #[classattr]
     const SIGN_OF_LIFE: f64 = keeper::Lease::SIGN_OF_LIFE_MS as f64 / 1000.0;
 
@@ -34,7 +34,7 @@ impl Lease {
         Self(Mutex::new(keeper::Lease::new(holder)))
     }
 
-    /// The name of the file.
+    /// The name of the lease's file.
     #[getter]
     fn name(&self) -> String {
         self.with(|lease| lease.name().to_owned())
@@ -45,22 +45,22 @@ impl Lease {
         self.with(|lease| lease.step().parts())
     }
 
-    /// A file was created or removed, or a wait has ended.
+    /// Reports that a file was created or removed, or that a wait has ended.
     fn done(&self) {
         self.with(keeper::Lease::done);
     }
 
-    /// Takes the names of all files in the directory.
+    /// Reports the names of all files in the directory.
     fn listed(&self, names: Vec<String>) {
         self.with(|lease| lease.listed(names.iter().map(String::as_str)));
     }
 
-    /// Takes the modification time of the file, if it is there.
+    /// Reports the modification time of the file that the step names; `None` if the file does not exist.
     fn modified(&self, unix_ms: Option<i64>) {
         self.with(|lease| lease.modified(unix_ms));
     }
 
-    /// Takes what is known about the process.
+    /// Reports whether the process exists, and what its `/proc/PID/stat` contains; `None` for what is not known.
     fn process(&self, exists: Option<bool>, stat: Option<&str>) {
         self.with(|lease| lease.process(Process { exists, stat }));
     }

@@ -1,4 +1,4 @@
-//! Running totals of settled windows. `tallyfold.Ledger` keeps them, in a file if wanted.
+//! Running totals of settled windows. `tallyfold.Ledger` keeps them in memory or in a file.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,16 +13,16 @@ use crate::plain::package;
 use crate::rows::Content;
 use crate::table::CountTable;
 
-/// Totals that do not change: adding a revision makes new ones.
+/// Immutable totals: adding a revision makes new totals.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Totals(tallyfold_export::Ledger);
 
-/// Names of labels, and for each group their values and the count.
+/// A counter: its name, its help text, the names of its labels, and for each group the labels' values and the count.
 type Shown = (String, String, Vec<String>, Vec<(Vec<String>, u64)>);
 
 #[pymethods]
 impl Totals {
-    /// No totals, or the totals of a document.
+    /// Makes empty totals, or reads the totals of a stored document.
     #[new]
     #[pyo3(signature = (saved = None))]
     fn new(py: Python<'_>, saved: Option<&Bound<'_, PyAny>>) -> Result<Self> {
@@ -34,7 +34,7 @@ impl Totals {
         Ok(Self(detached(py, saved.len(), read)?))
     }
 
-    /// The totals including a revision, if it is settled, and the state of its follow after it.
+    /// Returns the totals after a revision, with the state of its follow. Adds the counts only if the revision is settled.
     fn added(
         &self,
         revision: &Bound<'_, PyAny>,
@@ -72,15 +72,15 @@ impl Totals {
         Ok(Self(added))
     }
 
-    /// The totals with another time: that of the host's clock, or of the service's if that is behind, or later than the one
-    /// before.
+    /// Returns the totals with a new timestamp: the time of the host's clock or, if the last revision has shown that this clock
+    /// is ahead, the time of the service's clock. The timestamp is always later than the previous one.
     fn stamped(&self, now_ms: i64) -> Result<Self> {
         let mut ledger = self.0.clone();
         ledger.stamp_at(now_ms)?;
         Ok(Self(ledger))
     }
 
-    /// What `Push` sends: the totals at the time that they are stamped with.
+    /// The source for `Push`: the totals with their timestamp.
     fn pending(&self) -> Result<Pending> {
         Ok(Pending {
             source: self.0.totals()?,
@@ -93,7 +93,7 @@ impl Totals {
         self.0.to_json()
     }
 
-    /// Which total is above 2^53, if one is.
+    /// A message about a total above 2^53; `None` if there is no such total.
     #[getter]
     fn inexact(&self) -> Option<String> {
         self.0.note().map(|note| note.message())
@@ -112,7 +112,7 @@ impl Totals {
         Some((end.to_string(), end.unix_us()))
     }
 
-    /// The totals as counters: name, help, names of labels, and for each group their values and the count.
+    /// The totals as counters.
     #[pyo3(signature = (labels = None, name = None))]
     fn counters(
         &self,
@@ -128,7 +128,7 @@ impl Totals {
         Ok(shown.collect())
     }
 
-    /// The totals as text for a scrape.
+    /// The totals as OpenMetrics text, for a scrape.
     #[pyo3(signature = (labels = None, name = None))]
     fn openmetrics(
         &self,
@@ -140,7 +140,7 @@ impl Totals {
         Ok(self.0.openmetrics(&labels, name.as_deref())?)
     }
 
-    /// For `Content-Type`.
+    /// The media type of the text, for `Content-Type`.
     #[classattr]
     fn media_type() -> &'static str {
         Format::OpenMetrics.media_type()

@@ -1,7 +1,7 @@
-//! The native module `tallyfold._tallyfold`: newtypes that delegate to the core crate.
+//! The native module `tallyfold._tallyfold`: newtypes that delegate to the Rust crates.
 //!
-//! Arguments are read by `arguments`, plain values cross by `plain`, errors by `error`. No rule of
-//! the service is decided here.
+//! `arguments` reads the arguments of calls, `plain` converts values to Python objects, and `error`
+//! converts errors to exceptions. All rules of the service are in the other crates.
 
 mod aggregator;
 mod arguments;

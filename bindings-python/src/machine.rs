@@ -13,13 +13,13 @@ use crate::table::CountTable;
 
 const USER_AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " python");
 
-/// What a machine has apart from the calls of endpoints.
+/// The base class of `Machine`, without the methods for endpoints.
 #[pyclass(frozen, subclass, module = "tallyfold")]
 pub(crate) struct MachineBase(tallyfold::Machine);
 
 #[pymethods]
 impl MachineBase {
-    /// The machine of a client, which handles the options `others` itself.
+    /// Makes the machine of a client. The client handles the options `others` itself.
     #[staticmethod]
     #[pyo3(signature = (others, **named))]
     fn _of_client(
@@ -37,7 +37,7 @@ impl MachineBase {
         tallyfold::MachineOptions::missing(&names(&given), has_tokens)
     }
 
-    /// The identity as the beginning of keys in a store that several clients share.
+    /// The identity, as a prefix for keys in a store that several clients share.
     fn _shared_identity(&self) -> Result<&str> {
         Ok(self.0.shared_identity()?)
     }
@@ -69,7 +69,7 @@ impl MachineBase {
         self.collect_of(positional, named, &[])
     }
 
-    /// The collect of a client, which handles the options `others` itself.
+    /// Begins a collect of a client. The client handles the options `others` itself.
     #[pyo3(signature = (others, *positional, **named))]
     fn _collect_of_client(
         &self,
@@ -91,7 +91,7 @@ impl MachineBase {
         self.follow_of(positional, named, &[])
     }
 
-    /// The follow of a client, which handles the options `others` itself.
+    /// Begins a follow of a client. The client handles the options `others` itself.
     #[pyo3(signature = (others, *positional, **named))]
     fn _follow_of_client(
         &self,
@@ -119,8 +119,8 @@ impl MachineBase {
         Ok(Probe::new(self.0.probe_additivity(&options)?))
     }
 
-    /// How many seconds one exchange may take, and the wait for a token that another call fetches;
-    /// `None` for no limit. Your program enforces this limit.
+    /// How many seconds one exchange may take, and how many seconds a call may wait for a token that
+    /// another call fetches; `None` for no limit. Your program enforces this limit.
     #[getter]
     fn timeout(&self) -> Option<f64> {
         self.0.timeout().ms().map(|ms| ms as f64 / 1000.0)
@@ -187,8 +187,9 @@ impl MachineBase {
 ///
 /// `Client` and `AsyncClient` each drive a machine; you can also drive one with any other HTTP
 /// stack. All threads and calls of a program may share one machine and its tokens (service
-/// reference 5). A machine has the arguments of `Client`, and three more. With `host_tokens`, your program
-/// answers `ProvideToken` steps instead of passing a secret. Set `in_browser` if the program runs in a page, as
+/// reference 5). A machine has the arguments of `Client`, except `access_token`, `transport`, `on_attempt`,
+/// `ca`, `proxy` and `trust_env`. It has three more arguments. With `host_tokens`, your program answers
+/// `ProvideToken` steps instead of passing a secret. Set `in_browser` if the program runs in a page, as
 /// with Pyodide, where visitors can read everything in memory; the machine then refuses a secret, unless
 /// `dangerously_allow_browser` is set.
 ///
@@ -232,7 +233,7 @@ macro_rules! calls {
                 positional: Positional<'_>,
                 named: Option<Named<'_>>,
             ) -> Result<Call> {
-                // All but the deadline, which is the last one, may be given by position.
+                // All arguments except the deadline, which is the last one, may be positional.
                 let most = tallyfold::$Options::ARGUMENTS.len() - 1;
                 let query: tallyfold::$Options = options(most, positional, named, &[])?;
                 Ok(Call::new(slf.as_super().0.$method(&query)?.untyped()))

@@ -1,4 +1,4 @@
-//! `Notifications`: sends alerts to receivers; Python carries the bytes.
+//! `Notifications`: sends alerts to receivers; Python sends the bytes.
 
 use std::sync::Mutex;
 
@@ -19,13 +19,14 @@ use crate::host::{self, Chunk, Clocks, TextOrBytes, failure, pairs, random_seed}
 use crate::plain::plain;
 use crate::push::Step;
 
-/// Notifications under way, without I/O. `tallyfold.notify` and `tallyfold.async_notify` drive them.
+/// The state machine of notifications, without I/O. `tallyfold.notify` and `tallyfold.async_notify` drive it.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Notifications(Mutex<tallyfold_health::Notifications>);
 
 #[pymethods]
 impl Notifications {
-    /// Of a `Check`, receivers as mappings, the state that the notifications before have left, and the time.
+    /// Begins notifications. `check` is a `Check`, `receivers` are mappings, `state` is the state after the previous
+    /// notifications, or `None`, and `now` is the time.
     #[new]
     #[pyo3(signature = (check, receivers, state, now, /, **named))]
     fn new(
@@ -84,7 +85,7 @@ impl Notifications {
         Ok(step.unwrap_or(Step::Done).object(py)?)
     }
 
-    /// Takes the status and headers of a response; whether its body is wanted.
+    /// Reports the status and headers of a response. Returns whether its body is wanted.
     fn head(
         &self,
         py: Python<'_>,
@@ -95,23 +96,24 @@ impl Notifications {
         self.with(py, |push| push.head(status, &host::headers(&headers)))
     }
 
-    /// Takes a piece of the body; whether more of it is wanted.
+    /// Reports the next bytes of the body. Returns whether more of it is wanted.
     fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<bool> {
         let data = Chunk::of("data", data)?;
         self.with(py, |push| push.chunk(&data))
     }
 
-    /// Takes the end of the body, or of as much of it as was wanted.
+    /// Reports the end of the body, or of the part of it that was wanted.
     fn end(&self, py: Python<'_>) -> Result<()> {
         self.with(py, Push::end)
     }
 
-    /// Takes that a datagram was sent. No receiver of alerts gets any.
+    /// Reports that a datagram was sent, like the method of `Push`. No receiver of alerts gets datagrams.
     fn sent(&self, py: Python<'_>) -> Result<()> {
         self.with(py, Push::sent)
     }
 
-    /// Takes that an exchange failed; `detail` as of `Call.failed`.
+    /// Reports that an exchange failed. `detail` is the same as for `Call.failed`. With `not_sent`, nothing of the message was
+    /// sent.
     #[pyo3(signature = (detail, *, timed_out = false, not_sent = false))]
     fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool, not_sent: bool) -> Result<()> {
         let (failure, detail) = failure(detail, timed_out, not_sent);
@@ -136,7 +138,7 @@ impl Notifications {
 }
 
 impl Notifications {
-    /// What the push that is under way makes of an event.
+    /// Passes an event to the push that is under way, and returns its result.
     fn with<R: Send>(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What a follow's pushes store. `tallyfold.Outbox` keeps it in a file.
+//! The state of the pushes of a follow. `tallyfold.Outbox` keeps it in a file.
 
 use pyo3::prelude::*;
 use tallyfold_export::Format;
@@ -10,13 +10,13 @@ use crate::export::{Exported, Pending};
 use crate::host::TextOrBytes;
 use crate::push::Finished;
 
-/// An outbox that does not change: each action makes a new one.
+/// An immutable outbox: each action makes a new one.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Held(tallyfold_export::Outbox);
 
 #[pymethods]
 impl Held {
-    /// Empty, or as a document says.
+    /// Makes an empty outbox, or reads one from a stored document.
     #[new]
     #[pyo3(signature = (saved = None))]
     fn new(py: Python<'_>, saved: Option<&Bound<'_, PyAny>>) -> Result<Self> {
@@ -28,7 +28,7 @@ impl Held {
         Ok(Self(detached(py, saved.len(), read)?))
     }
 
-    /// The same with a revision that is to be sent, and the state of its follow after it.
+    /// Returns the outbox with a revision to send, and the state of its follow after it.
     fn put(
         &self,
         revision: &Bound<'_, PyAny>,
@@ -50,39 +50,39 @@ impl Held {
         Ok(Self(outbox))
     }
 
-    /// How many samples of what is to be sent are finished; `None` if nothing is.
+    /// How many samples of the pending revision are finished; `None` if no revision is pending.
     fn finished(&self, format: &Bound<'_, PyAny>) -> Result<Option<u64>> {
         Ok(self.0.finished(required("format", format)?)?)
     }
 
-    /// What is to be sent, and how many of its samples are finished.
+    /// The pending revision, and how many of its samples are finished; `None` if no revision is pending.
     fn pending(&self, format: &Bound<'_, PyAny>) -> Result<Option<(Pending, u64)>> {
         let pending = self.0.pending(required("format", format)?)?;
         let in_doubt = Some(self.0.in_doubt());
         Ok(pending.map(|(source, finished)| (Pending { source, in_doubt }, finished)))
     }
 
-    /// The same with as many samples finished as a push says.
+    /// Returns the outbox with the numbers of finished samples and of samples in doubt that a push reports.
     fn finish(&self, finished: &Finished) -> Self {
         let mut outbox = self.0.clone();
         outbox.finish(finished.samples, finished.in_doubt);
         Self(outbox)
     }
 
-    /// How many samples were being sent when a push ended early, and were in no report yet.
+    /// How many samples were being sent when a push ended early, and were not in the report of any push yet.
     #[getter]
     fn in_doubt(&self) -> u64 {
         self.0.in_doubt()
     }
 
-    /// The same once a report has shown this number of samples in doubt.
+    /// Returns the outbox after a report has shown this number of samples in doubt.
     fn acknowledge(&self, samples: u64) -> Self {
         let mut outbox = self.0.clone();
         outbox.acknowledge(samples);
         Self(outbox)
     }
 
-    /// The same with nothing pending.
+    /// Returns the outbox without the pending revision.
     fn clear(&self) -> Self {
         let mut outbox = self.0.clone();
         outbox.clear();

@@ -1,4 +1,4 @@
-//! What a server for web apps asks the core.
+//! The functions of the core that a server for web apps calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use crate::detach::{BRIEF, detached, locked};
 use crate::error::Result;
 use crate::host::{self, Clocks, random_seed};
 
-/// The rows that a user may see: those whose value is the given one, or among the given ones, for each dimension named.
+/// The rows that a user may see: rows that have, in each named dimension, the given value or one of the given values.
 #[pyclass(frozen, module = "tallyfold")]
 pub(crate) struct VisibleRows(Arc<tallyfold::VisibleRows>);
 
@@ -32,7 +32,8 @@ impl VisibleRows {
         Ok(Self(Arc::new(tallyfold::VisibleRows::new(&pairs)?)))
     }
 
-    /// The body that a page gets of the one that the service has sent for these dimensions.
+    /// Makes the body with only these rows, for a page that has requested the dimensions `asked`. `body` is what the service
+    /// has sent for `dimensions`.
     fn narrow<'py>(
         &self,
         py: Python<'py>,
@@ -65,7 +66,7 @@ impl ErrorLog {
         Self::default()
     }
 
-    /// The reference under which the log has an error, and the line to write if it doesn't have it yet.
+    /// Returns the reference under which the log has an error, and the line to write if the log doesn't have the error yet.
     fn note(
         &self,
         py: Python<'_>,
@@ -77,8 +78,8 @@ impl ErrorLog {
     }
 }
 
-/// What the host of a server for web apps does with its options: for how many seconds it keeps provisional answers, how
-/// many calls it makes at the same time, how many may wait, and how many bytes it keeps.
+/// Returns the options that the host of a server for web apps applies itself: for how many seconds it keeps provisional
+/// answers, how many calls it makes at the same time, how many calls may wait, and how many bytes it keeps.
 #[pyfunction]
 #[pyo3(signature = (**named))]
 pub(crate) fn pages_options(
@@ -96,7 +97,7 @@ pub(crate) fn pages_options(
     ))
 }
 
-/// What a page asks: what kind of question it is, and its parts.
+/// Reads the request of a page. Returns the kind of request, and its parts.
 #[pyfunction]
 #[pyo3(signature = (service, method, target, headers, body, permission, now, **named))]
 #[allow(
@@ -146,8 +147,8 @@ pub(crate) fn page_question<'py>(
     )
 }
 
-/// The metric, its arguments, the key of the answer, whether it is settled, and the dimensions that the page has requested if it gets
-/// some rows only.
+/// The metric; its arguments; and the key of the answer, whether it is settled, and, if the page gets only some rows, the
+/// dimensions that it has requested.
 type Metrics = (
     &'static str,
     (String, String, Vec<&'static str>),
@@ -209,7 +210,8 @@ fn code_of(name: &str) -> Code {
     Code::from_name(name).unwrap_or(Code::UnexpectedStatus)
 }
 
-/// The status and headers of the answer with a range, or 304 with what the page sends as `if-none-match`.
+/// The status and headers of the answer with a range. The status is 304 if the page has the range already, because the page's
+/// header `if-none-match` contains the tag. Without a tag, browsers do not keep the answer.
 #[pyfunction]
 pub(crate) fn range_answer<'py>(
     py: Python<'py>,
@@ -220,7 +222,8 @@ pub(crate) fn range_answer<'py>(
     parts(py, Answer::of_range(tag.as_ref(), if_none_match))
 }
 
-/// The tag of a range, and of the windows that are not settled: their keys and bodies.
+/// The tag of a range. `own` is a text of the server, `key` is the key of the range, and `windows` are the keys and bodies of
+/// the windows that are not settled.
 #[pyfunction]
 pub(crate) fn range_tag(own: &str, key: &str, windows: Vec<(String, PyBackedBytes)>) -> String {
     let tag = windows
@@ -279,13 +282,13 @@ fn parts(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
     Ok(all.into_any())
 }
 
-/// The bytes to keep under a key.
+/// The bytes to store under a key: a checksum and the body.
 #[pyfunction]
 pub(crate) fn sealed<'py>(py: Python<'py>, key: &str, body: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &tallyfold::sealed(key, body))
 }
 
-/// The answer in bytes that were kept under that key, if it is whole.
+/// The body in bytes that were stored under a key; `None` if they were changed or stored under another key.
 #[pyfunction]
 pub(crate) fn unsealed<'py>(
     py: Python<'py>,

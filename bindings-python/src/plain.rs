@@ -1,9 +1,9 @@
-//! How plain values cross into Python: by serde, for all of them alike.
+//! Converts plain values to Python objects with serde.
 //!
-//! A struct becomes an object of the class that has its name in the package `tallyfold`, made of
-//! its fields in their order; without such a class, a `dict`. A map is a `dict`, too. (The crate `pythonize` makes
-//! dicts only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is a `float` of
-//! seconds in Python.
+//! A struct becomes an object of the class with the same name in the package `tallyfold`, which is called with the
+//! fields in their order. Without such a class, the struct becomes a `dict`. A map becomes a `dict`, too. (The crate
+//! `pythonize` makes only dicts.) A skipped field becomes `None`. A field whose name ends in `Ms` is a time in
+//! milliseconds, and becomes a `float` of seconds.
 
 use std::fmt::{self, Display};
 
@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyList, PyModule, PyTuple};
 use serde::de;
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-/// The value in Python.
+/// Converts a value to a Python object.
 pub(crate) fn plain<'py, T: Serialize + ?Sized>(
     py: Python<'py>,
     value: &T,
@@ -25,13 +25,13 @@ pub(crate) fn plain<'py, T: Serialize + ?Sized>(
     Ok(value.serialize(Plain { py, has_classes })?)
 }
 
-/// The value in Python, with a `dict` for each struct.
+/// Converts a value to a Python object, with a `dict` for each struct.
 pub(crate) fn dict<'py, T: Serialize>(py: Python<'py>, value: &T) -> PyResult<Bound<'py, PyAny>> {
     let has_classes = false;
     Ok(value.serialize(Plain { py, has_classes })?)
 }
 
-/// An object of one of the package's classes, for what holds more than plain values.
+/// Makes an object of one of the package's classes, from fields that need not be plain values.
 pub(crate) fn object<'py>(
     py: Python<'py>,
     class: &str,
@@ -55,7 +55,7 @@ struct Plain<'py> {
 
 type Made<'py> = Result<Bound<'py, PyAny>, Failed>;
 
-/// What Python raised.
+/// A failed conversion, as a Python exception.
 #[derive(Debug)]
 pub(crate) struct Failed(PyErr);
 
@@ -205,7 +205,7 @@ impl<'py> ser::SerializeMap for Entries<'py> {
     }
 }
 
-/// Values that pyo3 knows.
+/// Makes the methods for values that pyo3 converts.
 macro_rules! known {
     ($($function:ident $type:ty),+ $(,)?) => { $(
         fn $function(self, value: $type) -> Made<'py> {
@@ -323,7 +323,7 @@ impl<'py> Serializer for Plain<'py> {
     }
 }
 
-/// The error for what no result of the core is made of.
+/// The error for kinds of types that no result of the core has.
 fn no_form(class: &str) -> Failed {
     ser::Error::custom(format!("a {class} has no form in Python"))
 }

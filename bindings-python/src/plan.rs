@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::plain::plain;
 use crate::rows::{self, Rows};
 
-/// A range of time `[start, end)` cut at the edges of a step of the UTC day, all of it or one part.
+/// A time range `[start, end)`, cut into windows at multiples of a step of the UTC day. A plan may also be
+/// a part of another plan.
 ///
 /// A plan is a sequence of `Window` objects. Each window is computed when you request it, so a plan
 /// of a year in steps of a second takes no memory. If the range does not start or end at an edge of
@@ -129,7 +130,7 @@ impl Plan {
 }
 
 impl Rows for Plan {
-    /// Below Python's bound for lengths, 2^63 - 1: ten thousand years have fewer seconds.
+    /// The length is always below Python's limit, 2^63 - 1, because ten thousand years have fewer seconds.
     fn length(&self) -> usize {
         usize::try_from(self.plan.len()).unwrap_or(usize::MAX)
     }

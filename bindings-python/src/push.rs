@@ -1,4 +1,4 @@
-//! `Push`: sends an export message by message; Python carries the bytes.
+//! `Push`: sends an export message by message; Python sends the bytes.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::export::{Exported, check_format};
 use crate::host::{self, Chunk, Clocks, pairs, random_seed};
 use crate::plain::{object, plain};
 
-/// A push under way, without I/O. `tallyfold.push` and `tallyfold.async_push` drive it.
+/// The state machine of a push, without I/O. `tallyfold.push` and `tallyfold.async_push` drive it.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Push {
     core: Mutex<tallyfold_export::Push>,
@@ -24,7 +24,8 @@ pub(crate) struct Push {
 
 #[pymethods]
 impl Push {
-    /// Begins a push. `now_ms` is the host's clock; all options of an export and of a push go by name.
+    /// Begins a push. `now_ms` is the time of the host's clock in milliseconds since 1970, and `finished` is the number of
+    /// samples that an earlier push has finished. All options of an export and of a push are keyword arguments.
     #[new]
     #[pyo3(signature = (counts, now_ms, finished, /, **named))]
     fn new(
@@ -57,7 +58,7 @@ impl Push {
         })
     }
 
-    /// What the caller should know, as `Note` objects.
+    /// Notes about the export, as `Note` objects.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.notes)
@@ -66,14 +67,14 @@ impl Push {
     /// What to do next: a `Message` to send, `Wait`, `Finished` or `Done`.
     fn step<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
-        // The next message may have to be made.
+        // The step may have to make the next message, which takes time.
         let step = locked(py, &self.core, usize::MAX, |push| {
             push.step(now.0).map(Step::from)
         })?;
         Ok(step.object(py)?)
     }
 
-    /// Takes the status and headers of a response; whether its body is wanted.
+    /// Reports the status and headers of a response. Returns whether its body is wanted.
     fn head(
         &self,
         py: Python<'_>,
@@ -86,7 +87,7 @@ impl Push {
         })?)
     }
 
-    /// Takes a piece of the body; whether more of it is wanted.
+    /// Reports the next bytes of the body. Returns whether more of it is wanted.
     fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<bool> {
         let data = Chunk::of("data", data)?;
         Ok(locked(py, &self.core, data.len(), |push| {
@@ -94,17 +95,18 @@ impl Push {
         })?)
     }
 
-    /// Takes the end of the body, or of as much of it as was wanted.
+    /// Reports the end of the body, or of the part of it that was wanted.
     fn end(&self, py: Python<'_>) -> Result<()> {
         Ok(locked(py, &self.core, BRIEF, tallyfold_export::Push::end)?)
     }
 
-    /// Takes that a datagram was sent.
+    /// Reports that a datagram was sent.
     fn sent(&self, py: Python<'_>) -> Result<()> {
         Ok(locked(py, &self.core, BRIEF, tallyfold_export::Push::sent)?)
     }
 
-    /// Takes that an exchange failed; `detail` as of `Call.failed`. With `not_sent`, nothing of the message was sent.
+    /// Reports that an exchange failed. `detail` is the same as for `Call.failed`. With `not_sent`, nothing of the message was
+    /// sent.
     #[pyo3(signature = (detail, *, timed_out = false, not_sent = false))]
     fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool, not_sent: bool) -> Result<()> {
         let (failure, detail) = host::failure(detail, timed_out, not_sent);
@@ -113,7 +115,7 @@ impl Push {
         })?)
     }
 
-    /// What became of the push so far, as `PushReport`.
+    /// The result of the push so far, as `PushReport`.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let report = locked(py, &self.core, BRIEF, |push| push.report().clone());
         plain(py, &report)
@@ -134,7 +136,7 @@ impl Push {
     }
 }
 
-/// A step that borrows nothing of its push.
+/// A step that does not borrow from its push.
 pub(crate) enum Step {
     Send(Message),
     Wait(u32),
@@ -164,7 +166,7 @@ impl From<PushStep<'_>> for Step {
 }
 
 impl Step {
-    /// The step as Python gets it.
+    /// Converts the step to a Python object.
     pub(crate) fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         Ok(match self {
             Self::Send(message) => Bound::new(py, message)?.into_any(),
@@ -175,8 +177,8 @@ impl Step {
     }
 }
 
-/// A message to send unchanged: a POST request, or a datagram. Its `repr` shows nothing of it, because headers and the
-/// address may hold secrets.
+/// A message to send unchanged: a POST request, or a datagram. Its `repr` shows only the size of the body, because the headers
+/// and the address may contain secrets.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Message {
     url: String,
@@ -200,7 +202,7 @@ impl Message {
         &self.url
     }
 
-    /// Pairs of name, in lower case, and value. The sender is named, unless the caller has done so.
+    /// Pairs of name, in lower case, and value. Includes a `user-agent` of this package, unless the caller has set one.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> Vec<(&str, Bound<'py, PyString>)> {
         const AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " python");
@@ -230,7 +232,7 @@ impl Message {
     }
 }
 
-/// So many samples of the export are finished, and so many are in doubt if the process ends now: store that.
+/// How many samples of the export are finished, and how many are in doubt if the process ends now. The host stores both.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Finished {
     #[pyo3(get)]

@@ -1,4 +1,4 @@
-//! The machines without I/O that make many calls: `Collect`, `Probe` and `Follow`.
+//! The state machines that make many calls: `Collect`, `Probe` and `Follow`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -321,7 +321,7 @@ impl Probe {
 #[pyclass(frozen, module = "tallyfold")]
 pub(crate) struct Follow {
     core: Mutex<tallyfold::Follow>,
-    /// The last revision, until the next step: an interrupt may keep it from whoever has settled its call.
+    /// The last revision, until the next step. `recover` returns it if an interrupt has kept `settle` from returning it.
     last: Mutex<Option<Revised>>,
 }
 
@@ -340,7 +340,7 @@ impl Follow {
     }
 }
 
-/// A revision whose large parts are objects.
+/// A revision whose table and changes are Python objects already.
 #[derive(Clone)]
 struct Revised {
     window: tallyfold::Window,
@@ -363,7 +363,7 @@ impl Revised {
         })
     }
 
-    /// Runs code of Python, which an interrupt may end.
+    /// Makes the Python object of the revision. This runs Python code, which an interrupt may end.
     fn shown<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let window = plain(py, &self.window)?;
         let (table, changes) = (self.table.bind(py), self.changes.bind(py));
@@ -394,7 +394,8 @@ impl Follow {
 
     /// Reports the result of a call, and returns a `Revision` of its window. If the call has not
     /// ended, the method returns `None`, and the window is read again at once. If the service counts
-    /// as down, it returns `None`, too, `waiting` is a number, and the window is read again later.
+    /// as down, the method returns `None`, too. Then `waiting` is a number, and the window is read
+    /// again later.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; its window is read again later. `out_of_order`

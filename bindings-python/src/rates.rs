@@ -7,7 +7,7 @@ use crate::arguments::required;
 use crate::error::Result;
 use crate::plain::plain;
 
-/// The rates of these counts, as `tallyfold.Rates`: only the core divides.
+/// Computes the rates of these counts, as `tallyfold.Rates`. Only the core divides counts.
 #[pyfunction]
 pub(crate) fn count_rates<'py>(
     success: &Bound<'py, PyAny>,

@@ -5,24 +5,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyRange, PySlice};
 use tallyfold::HtmlFrame;
 
-/// Something with rows.
+/// A sequence of rows.
 pub(crate) trait Rows: Send + Sync + 'static {
-    /// How many rows.
+    /// The number of rows.
     fn length(&self) -> usize;
 
     /// The row at a position, if there is one.
     fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>>;
 }
 
-/// About how many bytes a row has: an id and three counts.
+/// The approximate size of a row in bytes: an id and three counts.
 pub(crate) const ROW: usize = 32;
 
-/// What a frame shows: rows of the core's frame.
+/// The content of a frame: the rows of a core frame.
 pub(crate) trait Content: Rows {
     /// The core's frame.
     fn core(&self) -> &(dyn HtmlFrame + Send + Sync);
 
-    /// About how many bytes all rows are.
+    /// The approximate size of all rows in bytes.
     fn bytes(&self) -> usize {
         self.core().len().saturating_mul(ROW)
     }
@@ -40,8 +40,8 @@ pub(crate) fn picked<'py>(
         .collect()
 }
 
-/// What `rows[key]` is: a row by its index, which counts from the end if it is negative, or a list
-/// of those of a slice. Python's own `range` says which positions are meant.
+/// Returns `rows[key]`: for an index, which counts from the end if it is negative, a row; for a slice,
+/// a list of rows. Python's own `range` computes the positions.
 pub(crate) fn item<'py>(rows: &dyn Rows, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = key.py();
     if let Ok(index) = key.extract()

@@ -20,7 +20,7 @@ pub(crate) struct Sandbox {
     options: SandboxOptions,
 }
 
-/// What a client needs to be let in.
+/// The credentials that a client needs.
 #[derive(Serialize)]
 struct Credentials<'a> {
     client_id: &'a str,
@@ -114,16 +114,16 @@ impl Sandbox {
     /// Adds a fault.
     ///
     /// Args:
-    ///     kind: what goes wrong.
-    ///     endpoint: at which endpoint; `None` for all.
-    ///     every: `k` for every `k`-th matching request; `None` for the next one only.
-    ///     status: the status to answer with, for `"status"`.
-    ///     retry_after: the `Retry-After` header to answer with, for `"status"`.
-    ///     milliseconds: how long to wait, for `"delay"`.
-    ///     bytes: after how many bytes of the body to break off, for `"truncate"`.
-    ///     content_type: what the body claims to be, for `"content_type"`.
-    ///     body: what to answer with, for `"body"`.
-    ///     amount: what to add to a total, for `"wrong_total"`.
+    ///     kind: the kind of fault.
+    ///     endpoint: the endpoint that has the fault; `None` for all endpoints.
+    ///     every: `k` for every `k`-th matching request; `None` for the next request only.
+    ///     status: the status of the response, for `"status"`.
+    ///     retry_after: the `Retry-After` header of the response, for `"status"`.
+    ///     milliseconds: how long to wait, for `"delay"`; how far `Date` is behind, for `"date"`.
+    ///     bytes: the number of bytes of the body to send before closing, for `"truncate"`.
+    ///     content_type: the content type of the response, for `"content_type"`.
+    ///     body: the body of the response, for `"body"`.
+    ///     amount: the number to add to a total, for `"wrong_total"`.
     ///
     /// Raises:
     ///     ConfigError: for a fault that can't be used.

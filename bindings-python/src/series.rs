@@ -49,7 +49,7 @@ struct SeriesRows {
     windows: PyOnceLock<Py<PyList>>,
 }
 
-/// The method that made it, of a table or of another series, and its arguments. A pickle contains them.
+/// The method of a table or of another series that made a series, and the method's arguments. A pickle contains them.
 struct Origin {
     of: Py<PyAny>,
     method: &'static str,
@@ -175,7 +175,7 @@ impl Origin {
 }
 
 impl Series {
-    /// A series of the core, of the counts of a table.
+    /// Makes the Python object of a core series, which a table's `by_window` has made.
     pub(crate) fn made<'py>(
         table: &Bound<'py, PyAny>,
         series: tallyfold::Series,

@@ -343,13 +343,13 @@ impl CountTable {
         Ok(Self::made(py, detached(py, data.len(), read)?)?)
     }
 
-    /// The table in few bytes, which `_from_compact` of the same version reads.
+    /// Encodes the table compactly. `_from_compact` of the same version decodes it.
     fn _to_compact<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let bytes = detached(py, self.bytes(), || self.0.to_compact());
         PyBytes::new(py, &bytes)
     }
 
-    /// The table that `_to_compact` has made into bytes.
+    /// Decodes a table that `_to_compact` has encoded.
     ///
     /// Raises:
     ///     ResponseError: `invalid_table` for any other bytes.
@@ -373,7 +373,8 @@ impl CountTable {
 }
 
 impl CountTable {
-    /// A range; edges that are not given are the edges of the table.
+    /// Parses a range. A missing edge is the edge of the table's first or last window. Returns `None` if both edges are
+    /// missing, or if the table has no windows.
     fn range(&self, start: Option<String>, end: Option<String>) -> Result<Option<Window>> {
         let windows = self.0.windows();
         let edges = windows.first().zip(windows.last());
@@ -387,7 +388,7 @@ impl CountTable {
         })
     }
 
-    /// The name of a time zone, and when days begin there.
+    /// Returns the name of a time zone, and when the days of this table begin there.
     fn days(&self, zone: &Bound<'_, PyAny>) -> Result<(String, Vec<Timestamp>)> {
         if !zone.is_instance_of::<PyString>() && !zone.is_instance_of::<PyTzInfo>() {
             let wanted = "want a str such as \"America/New_York\", or a ZoneInfo";
@@ -396,7 +397,7 @@ impl CountTable {
         let windows = self.0.windows();
         let edges = windows.first().zip(windows.last());
         let (start, end) = edges.map_or((0, 0), |(first, last)| {
-            // `unix_us` rounds down.
+            // `unix_us` rounds down, but the end must be rounded up.
             let end_ns = last.end().unix_ns();
             let end_us = last.end().unix_us() + i64::from(end_ns % 1_000 != 0);
             (first.start().unix_us(), end_us)
@@ -412,7 +413,7 @@ impl CountTable {
         Ok((zone, midnights.collect()))
     }
 
-    /// The tables of an iterable, and how many bytes they take.
+    /// Reads the tables of an iterable. Also returns the approximate size of their rows in bytes.
     fn all_of(tables: &Bound<'_, PyAny>) -> Result<(Vec<Arc<tallyfold::CountTable>>, usize)> {
         let wanted = "want an iterable of CountTable";
         let all = tables.try_iter();
@@ -428,7 +429,7 @@ impl CountTable {
         Ok((tables, bytes))
     }
 
-    /// A table of the core.
+    /// Makes the Python object of a core table.
     pub(crate) fn made(py: Python<'_>, table: tallyfold::CountTable) -> PyResult<Bound<'_, Self>> {
         let own = Arc::new(table);
         Frame::made(py, Self(Arc::clone(&own)), own)
@@ -454,7 +455,7 @@ impl Content for tallyfold::CountTable {
         self
     }
 
-    /// Includes the rows of each response.
+    /// The approximate size in bytes of the rows of all windows.
     fn bytes(&self) -> usize {
         let rows = self.windows().len().saturating_mul(self.len() + 1);
         rows.saturating_mul(ROW)

@@ -1,4 +1,4 @@
-//! Arguments as untyped JavaScript hands them over.
+//! Reads the arguments that untyped JavaScript passes.
 
 use js_sys::{Array, Date, Object, Reflect};
 use tallyfold::arguments::{self, Argument, Arguments, Kind, Options, Parameter, Value};
@@ -8,7 +8,8 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use crate::error::{Result, Thrown};
 
-/// The options in an object, `argument` in errors about all of it; `others` are names that the facade handles.
+/// Reads the options in an object. Errors about the whole object name it `argument`. `others` are the names of options that
+/// the facade handles.
 pub(crate) fn options<T: Options>(argument: &str, value: &JsValue, others: &[&str]) -> Result<T> {
     arguments::read(&Fields::of(argument, value)?, others)
 }
@@ -20,21 +21,21 @@ pub(crate) fn names_of<T: Options>() -> impl Iterator<Item = String> {
     own.map(|argument| argument.spelled(Spelling::JavaScript))
 }
 
-/// The value of one argument, where `null` is as good as absent.
+/// Reads an optional argument. `null` counts as absent.
 pub(crate) fn optional<T: Parameter>(argument: &str, value: &JsValue) -> Result<Option<T>> {
     let Some(value) = read(argument, value, T::KIND)? else {
         return Ok(None);
     };
     let parsed = T::from_value(value);
     let named = |error: tallyfold::Error| match T::KIND {
-        // It names `start` or `end`.
+        // The error already names `start` or `end`.
         Kind::Window => error,
         _ => error.with_argument(tallyfold::Name::of_caller(argument)),
     };
     Ok(Some(parsed.map_err(named)?))
 }
 
-/// The value of one argument.
+/// Reads an argument that must not be absent.
 pub(crate) fn required<T: Parameter>(argument: &str, value: &JsValue) -> Result<T> {
     optional(argument, value)?.ok_or_else(|| Thrown::missing(argument))
 }
@@ -52,7 +53,7 @@ impl Fields {
         }
     }
 
-    /// What stands under a name in the object itself: what all objects inherit, another program may have set.
+    /// Returns the object's own property with this name. Other code may have set properties that all objects inherit.
     pub(crate) fn get(&self, name: &str) -> Result<JsValue> {
         let name = name.into();
         if !Object::has_own(self.0.unchecked_ref::<Object>(), &name) {
@@ -92,7 +93,7 @@ fn is_absent(value: &JsValue) -> bool {
     value.is_undefined() || value.is_null()
 }
 
-/// Says what a value must be.
+/// What an argument of a kind must be, for errors.
 fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::Secret => "want a string",
@@ -111,14 +112,14 @@ fn wanted(kind: Kind) -> &'static str {
     }
 }
 
-/// A value as that kind, where `null` is as good as absent.
+/// Reads a value of this kind. `null` counts as absent.
 fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     if is_absent(value) {
         return Ok(None);
     }
     let read = match kind {
         Kind::Text | Kind::Address | Kind::Step => value.as_string().map(Value::Text),
-        // The facade has made names and values of them, in turn.
+        // The facade passes a mapping as alternating names and values.
         Kind::Texts | Kind::Mapping => texts(value).map(Value::Texts),
         Kind::Secret => value
             .as_string()
@@ -138,21 +139,21 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     read.map(Some).ok_or_else(refused)
 }
 
-/// The texts of an array of them.
+/// Reads an array of texts; `None` for any other value.
 pub(crate) fn texts(value: &JsValue) -> Option<Vec<String>> {
     let array = value.dyn_ref::<Array>()?;
     array.iter().map(|item| item.as_string()).collect()
 }
 
-/// What a property that is `undefined` means.
+/// What to do with a property that is `undefined`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// The same as without the property.
+    /// It counts as missing.
     Skipped,
     Refused,
 }
 
-/// Names and values of an object whose values are a string or an array of strings.
+/// Reads the names and values of an object. Each value is a string or an array of strings.
 pub(crate) fn values_by_name(
     argument: &str,
     object: &JsValue,
@@ -174,7 +175,7 @@ pub(crate) fn values_by_name(
     Ok(all)
 }
 
-/// A number without a fraction that a double holds exactly, or a bigint of 64 bits.
+/// Reads a whole number: a number up to 2^53 - 1 in size, or a bigint of 64 bits, with or without a sign.
 fn whole(value: &JsValue) -> Option<i128> {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     match value.as_f64() {
@@ -194,7 +195,7 @@ fn pair(value: &JsValue) -> Option<[i128; 2]> {
     Some([whole(&one)?, whole(&other)?])
 }
 
-/// Both edges of a window, an object of `start` and `end`.
+/// Reads both edges of a window from an object with `start` and `end`.
 fn edges(name: &str, value: &JsValue) -> Result<Vec<String>> {
     let window = Fields::of(name, value)?;
     let edge = |name| {
@@ -207,8 +208,8 @@ fn edges(name: &str, value: &JsValue) -> Result<Vec<String>> {
     Ok(vec![edge("start")?, edge("end")?])
 }
 
-/// The text of what counts nanoseconds as a bigint: a `Temporal.Instant` or `Temporal.ZonedDateTime`, the host's or
-/// a polyfill's.
+/// Reads a `Temporal.Instant` or `Temporal.ZonedDateTime`, of the host or a polyfill, as text. Both have the property
+/// `epochNanoseconds`, a bigint.
 fn of_temporal(value: &JsValue) -> Option<String> {
     let nanoseconds = Reflect::get(value, &"epochNanoseconds".into()).ok()?;
     let instant = Timestamp::from_unix_ns(i64::try_from(nanoseconds).ok()?)?;
@@ -217,12 +218,12 @@ fn of_temporal(value: &JsValue) -> Option<String> {
 
 #[wasm_bindgen]
 extern "C" {
-    /// What a `Date` of any realm holds; nothing else has it.
+    /// The time of a `Date` of any realm. Fails for any other value.
     #[wasm_bindgen(catch, js_namespace = ["Date", "prototype", "getTime"], js_name = call)]
     fn time_of(date: &JsValue) -> std::result::Result<f64, JsValue>;
 }
 
-/// A timestamp as text; that of a `Date` or of a class of Temporal in ISO 8601.
+/// Reads a timestamp as text. A `Date` or an object of Temporal becomes ISO 8601 text.
 fn instant(value: &JsValue) -> Option<String> {
     value
         .as_string()

@@ -31,7 +31,7 @@ enum Step {
 struct Request {
     method: String,
     url: String,
-    /// Names and values in turn.
+    /// Alternating names and values.
     headers: Vec<String>,
     #[serde(with = "serde_wasm_bindgen::preserve")]
     body: JsValue,
@@ -73,7 +73,7 @@ impl Call {
         Ok(left.map_or(f64::INFINITY, |ms| ms as f64))
     }
 
-    /// A response began.
+    /// Takes the status and headers of a response. Returns whether to pass its body.
     pub fn head(&mut self, status: &JsValue, headers: &JsValue) -> Result<bool, Thrown> {
         let status = required::<u16>("status", status).ok();
         let status = status.filter(|status| (100..1000).contains(status));
@@ -83,28 +83,28 @@ impl Call {
         Ok(self.0.head(status, &host::headers(&headers))?)
     }
 
-    /// Some of its body came, as staged.
+    /// Takes the next bytes of the body from the buffer of [`crate::staging`].
     pub fn chunk(&mut self, length: usize) -> Result<(), Thrown> {
         Ok(staged(length, |chunk| self.0.chunk(chunk))?)
     }
 
-    /// Its body is complete.
+    /// Takes the end of the body.
     pub fn end(&mut self) -> Result<(), Thrown> {
         Ok(self.0.end()?)
     }
 
-    /// The exchange broke.
+    /// Takes the failure of the exchange.
     pub fn failed(&mut self, failure: &JsValue, detail: &JsValue) -> Result<(), Thrown> {
         let detail: String = required("detail", detail)?;
         Ok(self.0.failed(required("failure", failure)?, &detail)?)
     }
 
-    /// The host's token, with its lifetime as text, whose form the core judges.
+    /// Takes a token of the host. Its lifetime is a text, which the core checks.
     pub fn token(&mut self, value: String, lifetime: Option<String>) -> Result<(), Thrown> {
         Ok(self.0.token(Secret::from(value), lifetime.as_deref())?)
     }
 
-    /// The host has no token.
+    /// Takes the failure of the host to get a token.
     #[wasm_bindgen(js_name = tokenFailed)]
     pub fn token_failed(&mut self) -> Result<(), Thrown> {
         Ok(self.0.token_failed()?)
@@ -114,7 +114,7 @@ impl Call {
     pub fn output(&mut self) -> Result<JsValue, Thrown> {
         Ok(match self.0.output()? {
             Output::Table(table) => CountTable(table).into(),
-            // It was checked to be JSON, so it is text.
+            // The document was checked to be JSON, so it is UTF-8.
             Output::Json(document) => String::from_utf8(document.into_bytes())
                 .unwrap_or_default()
                 .into(),
@@ -122,23 +122,23 @@ impl Call {
         })
     }
 
-    /// The request that has ended last, once.
+    /// The request that has ended since the last call of this method.
     pub fn attempt(&mut self) -> Returned {
         Ok(plain(&self.0.attempt()))
     }
 
-    /// Makes it fail as soon as the service is down.
+    /// Makes the call fail early if the service is down, instead of after all retries.
     #[wasm_bindgen(js_name = failFast)]
     pub fn fail_fast(&mut self, since: u64) {
         self.0.fail_fast(since);
     }
 
-    /// Gives up the token fetch that it waits for.
+    /// Gives up the token fetch that this call waits for.
     pub fn overtake(&mut self, epoch: u64) {
         self.0.overtake(epoch);
     }
 
-    /// Gives up whatever it leads.
+    /// Ends the call early, so that another call can fetch the token that this call may be fetching.
     pub fn close(&mut self) {
         self.0.close();
     }

@@ -16,37 +16,37 @@ frame!(Comparison, CoreComparison);
 
 #[wasm_bindgen(js_class = CoreComparison)]
 impl Comparison {
-    /// Windows before, joined where they meet.
+    /// The windows before. Adjacent windows are joined.
     #[wasm_bindgen(js_name = beforeCoverage)]
     pub fn before_coverage(&self) -> Returned {
         Ok(plain(self.0.before_coverage()))
     }
 
-    /// Windows after, joined where they meet.
+    /// The windows after. Adjacent windows are joined.
     #[wasm_bindgen(js_name = afterCoverage)]
     pub fn after_coverage(&self) -> Returned {
         Ok(plain(self.0.after_coverage()))
     }
 
-    /// Totals before.
+    /// The totals before.
     #[wasm_bindgen(js_name = beforeTotals)]
     pub fn before_totals(&self) -> Returned {
         Ok(plain(&self.0.before_totals()))
     }
 
-    /// Totals after.
+    /// The totals after.
     #[wasm_bindgen(js_name = afterTotals)]
     pub fn after_totals(&self) -> Returned {
         Ok(plain(&self.0.after_totals()))
     }
 
-    /// Totals after minus totals before.
+    /// The totals after minus the totals before.
     #[wasm_bindgen(js_name = totalDelta)]
     pub fn total_delta(&self) -> Returned {
         Ok(plain(&self.0.total_delta()))
     }
 
-    /// How the counts of those rows changed, or of all.
+    /// How the counts of the given rows changed; by default, of all rows.
     pub fn deltas(&self, rows: Option<Vec<u32>>) -> Returned {
         let rows = rows.unwrap_or_else(|| (0..self.0.len() as u32).collect());
         let deltas = rows

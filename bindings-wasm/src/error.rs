@@ -1,4 +1,4 @@
-//! The one place where an error crosses into JavaScript.
+//! Converts errors to JavaScript. This is the only place that does so.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -24,16 +24,16 @@ pub fn set_error_factory(factory: Function) {
 /// What a binding returns.
 pub(crate) type Result<T> = std::result::Result<T, Thrown>;
 
-/// What an exported function returns that makes an object. It never fails, but as a result it has three values in WebAssembly.
-/// V8 (Node 20) inlines calls of functions with at most one. If such a call makes an object that optimized code did not expect,
-/// such as one with a fraction in the place of a whole number, V8 ends the process.
+/// The return type of an exported function that makes an object and can't fail. As a `Result`, it has three return values in
+/// WebAssembly. V8 (Node 20) inlines calls of functions with at most one return value. If an inlined call makes an object that
+/// optimized code did not expect, such as an object with a fraction in place of a whole number, V8 ends the process.
 pub(crate) type Returned<T = JsValue> = Result<T>;
 
-/// An error as JavaScript sees it.
+/// An error as a JavaScript value.
 pub struct Thrown(JsValue);
 
 impl Thrown {
-    /// An argument, by its name in JavaScript, of a type that the core can't be handed.
+    /// The error for an argument that can't be passed to the core. `argument` is its name in JavaScript.
     pub(crate) fn refused(argument: &str, want: &str) -> Self {
         Error::argument(
             Name::of_caller(argument),
@@ -43,18 +43,18 @@ impl Thrown {
         .into()
     }
 
-    /// An argument without which there is nothing to hand to the core.
+    /// The error for an argument that is missing.
     pub(crate) fn missing(argument: &str) -> Self {
         Error::argument(Name::of_caller(argument), Code::MissingArgument, "required").into()
     }
 
-    /// Whatever the caller's own code threw while it gave an argument.
+    /// What the caller's own code threw while an argument was read.
     pub(crate) fn foreign(thrown: JsValue) -> Self {
         Self(thrown)
     }
 }
 
-/// What an error is made of in JavaScript.
+/// The fields of an error in JavaScript.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
@@ -70,7 +70,7 @@ struct Fields<'a> {
     /// Below 2^53: a body of more bytes would take a century to arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<f64>,
-    /// Below 2^53 too.
+    /// Also below 2^53.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use crate::error::{Result, Returned};
 use crate::plain::plain;
 use crate::rows::Rows;
 
-/// Counts in a format. It stays where it begins; its pieces are read by what [`Export::pieces`] gives.
+/// Counts in a format. [`Export::pieces`] returns an object that reads its pieces, so the export itself doesn't change.
 #[wasm_bindgen(js_name = CoreExport)]
 pub struct Export {
     pub(crate) export: tallyfold_export::Export,
@@ -19,8 +19,8 @@ pub struct Export {
 
 #[wasm_bindgen(js_class = CoreExport)]
 impl Export {
-    /// With the facade's options, and the number of the revision whose changes the rows are. `others` are the names of
-    /// options that something else reads.
+    /// Makes an export with the facade's options. `revision` is the number of the revision, if the rows are its changes.
+    /// `others` are the names of options that other code reads.
     #[wasm_bindgen(constructor)]
     pub fn new(
         rows: Rows,
@@ -33,12 +33,12 @@ impl Export {
         Self::made(Source::of_rows(rows.windowed()?, revision), &options)
     }
 
-    /// What the caller should know.
+    /// Notes for the caller.
     pub fn notes(&self) -> Returned {
         Ok(plain(self.export.notes()))
     }
 
-    /// For `Content-Type`.
+    /// The media type, for `Content-Type`.
     #[wasm_bindgen(js_name = mediaType)]
     pub fn media_type(&self) -> String {
         self.format.media_type().to_owned()
@@ -68,7 +68,7 @@ impl Export {
     }
 }
 
-/// The facade's options.
+/// Reads the facade's options.
 pub(crate) fn read(given: &JsValue, others: &[String], unix_ms: f64) -> Result<ExportOptions> {
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
     let mut options: ExportOptions = options("options", given, &others)?;
@@ -76,7 +76,7 @@ pub(crate) fn read(given: &JsValue, others: &[String], unix_ms: f64) -> Result<E
     Ok(options)
 }
 
-/// An export under way.
+/// The pieces of an export, which are read one after the other.
 #[wasm_bindgen(js_name = CorePieces)]
 pub struct Pieces {
     export: tallyfold_export::Export,
@@ -85,7 +85,7 @@ pub struct Pieces {
 
 #[wasm_bindgen(js_class = CorePieces)]
 impl Pieces {
-    /// The next piece, as a copy; nothing after the last one.
+    /// A copy of the next piece; `None` after the last piece.
     #[wasm_bindgen(js_name = nextPiece)]
     pub fn next_piece(&mut self) -> Returned<Option<Uint8Array>> {
         let piece = self.export.next_piece(&mut self.piece);

@@ -8,22 +8,22 @@ use crate::arguments::options;
 use crate::error::Result;
 use crate::plain::plain;
 
-/// Gives a class that wraps a frame the methods that all of them have.
+/// Generates the methods of a class that wraps a frame.
 macro_rules! frame {
     ($Class:ident, $js_class:ident) => {
         #[wasm_bindgen(js_class = $js_class)]
         impl $Class {
-            /// Names of the dimensions.
+            /// The names of the dimensions.
             pub fn dimensions(&self) -> Returned {
                 Ok(plain(&tallyfold::Frame::dimensions(&self.0).names()))
             }
 
-            /// Name of the metric, if known.
+            /// The name of the metric, if it is known.
             pub fn metric(&self) -> Option<String> {
                 tallyfold::Frame::metric(&self.0).map(|metric| metric.to_string())
             }
 
-            /// Number of rows.
+            /// The number of rows.
             pub fn length(&self) -> usize {
                 tallyfold::Frame::len(&self.0)
             }
@@ -33,17 +33,17 @@ macro_rules! frame {
                 crate::frame::top(&self.0, given)
             }
 
-            /// All columns by name, of those rows or of all.
+            /// All columns by name, with the given rows; by default, with all rows.
             pub fn columns(&self, rows: Option<Vec<u32>>) -> Returned {
                 Ok(crate::frame::columns(&self.0, rows))
             }
 
-            /// The three quotients by name, of those rows or of all.
+            /// The three quotients by name, for the given rows; by default, for all rows.
             pub fn fractions(&self, rows: Option<Vec<u32>>) -> Returned {
                 Ok(crate::frame::fractions(&self.0, rows))
             }
 
-            /// As JSON text.
+            /// The frame as JSON text.
             #[wasm_bindgen(js_name = toJson)]
             pub fn to_json(&self) -> String {
                 tallyfold::Frame::to_json(&self.0)
@@ -59,8 +59,8 @@ pub(crate) fn top(frame: &dyn Frame, given: &JsValue) -> Result<Vec<u32>> {
     Ok(frame.top(n, by).into_iter().map(|row| row as u32).collect())
 }
 
-/// Columns by name, in an object of their own where there are two sides. All are copies, so that no growth of
-/// the wasm memory detaches them.
+/// The columns by name. If there are two sides, each side is an object of its own. All columns are copies, so that they stay
+/// valid when the wasm memory grows.
 pub(crate) fn columns(frame: &dyn Frame, rows: Option<Vec<u32>>) -> JsValue {
     let columns = Object::new();
     for column in frame.columns() {
@@ -75,7 +75,7 @@ pub(crate) fn columns(frame: &dyn Frame, rows: Option<Vec<u32>>) -> JsValue {
     columns.into()
 }
 
-/// The quotients of rows by name; NaN where there is none, as typed arrays have nothing else.
+/// The quotients of rows by name. NaN means that there is no quotient, because typed arrays can't contain `null`.
 pub(crate) fn fractions(frame: &dyn Frame, rows: Option<Vec<u32>>) -> JsValue {
     let rows = rows.unwrap_or_else(|| (0..frame.len() as u32).collect());
     let mut columns = [(); 3].map(|()| Vec::with_capacity(rows.len()));
@@ -124,7 +124,7 @@ fn part(values: Values<'_>, rows: &[u32]) -> JsValue {
     }
 }
 
-/// Values that repeat, and per row which one it is.
+/// A column of values that repeat: the distinct values, and the position of each row's value.
 fn coded(dictionary: JsValue, ids: &[u32]) -> JsValue {
     let column = Object::new();
     set(&column, "dictionary", &dictionary);
@@ -140,7 +140,7 @@ fn presence_ids(presences: &[Presence]) -> Vec<u32> {
     presences.iter().map(|presence| *presence as u32).collect()
 }
 
-/// The object under a name, which is made if it is not there.
+/// Returns the object under a name. Makes it if it does not exist.
 fn child(parent: &Object, name: &str) -> Object {
     let found = Reflect::get(parent, &name.into()).unwrap_or_default();
     if found.is_object() {
@@ -152,6 +152,6 @@ fn child(parent: &Object, name: &str) -> Object {
 }
 
 fn set(object: &Object, name: &str, value: &JsValue) {
-    // A fresh object takes every field.
+    // A new object accepts every property.
     _ = Reflect::set(object, &name.into(), value);
 }

@@ -1,4 +1,4 @@
-//! [`tallyfold_health`]: what explains a change, and what rules find.
+//! [`tallyfold_health`]: explains changes, and checks counts by rules.
 
 use tallyfold::{CountTable, TimeStep, Timestamp, Window};
 use tallyfold_health::{ExplainOptions, IncidentHold, Measure, Observed, State};
@@ -10,20 +10,20 @@ use crate::error::{Result, Returned};
 use crate::plain::plain;
 use crate::rows::Rows;
 
-/// A table, handed over from the memory of the library.
+/// A table that was copied from the memory of the library.
 #[wasm_bindgen(js_name = CoreTable)]
 pub struct Table(CountTable);
 
 #[wasm_bindgen(js_class = CoreTable)]
 impl Table {
-    /// Of its rows by window, and the JSON of its grand totals.
+    /// Makes a table from its rows by window and the JSON of its grand totals.
     #[wasm_bindgen(constructor)]
     pub fn new(rows: Rows, totals: &str) -> Result<Self> {
         Ok(Self(rows.table(totals)?))
     }
 }
 
-/// What explains the change from one table to another, with the facade's options.
+/// Explains the change from one table to another, with the facade's options.
 #[wasm_bindgen(js_name = explainChange)]
 pub fn explain_change(
     before: &Table,
@@ -42,14 +42,14 @@ tallyfold::options! {
     struct UsualOptions {
         /// The start of the range.
         start: Timestamp,
-        /// Its end.
+        /// The end of the range.
         end: Timestamp,
         /// The length of a slot.
         step: TimeStep = TimeStep::QUARTER,
     }
 }
 
-/// What is usual in each slot of a range.
+/// Returns what is usual in each slot of a range.
 #[wasm_bindgen(js_name = usualValues)]
 pub fn usual(table: &Table, measure: &JsValue, given: &JsValue) -> Result<JsValue> {
     let measure: Measure = required("measure", measure)?;
@@ -60,21 +60,21 @@ pub fn usual(table: &Table, measure: &JsValue, given: &JsValue) -> Result<JsValu
 }
 
 tallyfold::options! {
-    /// When counts are checked, and what the check before has left.
+    /// The time of a check, and the state of the previous check.
     struct CheckOptions {
-        /// The time.
+        /// The time of the check.
         now: Timestamp,
-        /// The state of the check before.
+        /// The state of the previous check.
         state: Option<String> = None,
     }
 }
 
 tallyfold::options! {
-    /// The range that is replayed.
+    /// The range to replay.
     struct ReplayOptions {
-        /// Its start.
+        /// The start of the range.
         start: Timestamp,
-        /// Its end.
+        /// The end of the range.
         end: Timestamp,
     }
 }
@@ -97,14 +97,14 @@ tallyfold::options! {
     }
 }
 
-/// The state of a check with a mark on an incident that somebody knows of it, until it becomes more severe.
+/// Records in the state of a check that somebody knows of an incident, and returns the new state.
 #[wasm_bindgen(js_name = acknowledgeIncident)]
 pub fn acknowledge(state: &JsValue, incident: &JsValue, given: &JsValue) -> Result<String> {
     let AcknowledgeOptions { note } = options("options", given, &[])?;
     hold(state, incident, Some(IncidentHold::acknowledged(note)))
 }
 
-/// The same until a time, whatever becomes of the incident.
+/// Silences an incident until a time, even if it becomes more severe, and returns the new state.
 #[wasm_bindgen(js_name = silenceIncident)]
 pub fn silence(state: &JsValue, incident: &JsValue, given: &JsValue) -> Result<String> {
     let SilenceOptions { until, note } = options("options", given, &[])?;
@@ -112,7 +112,7 @@ pub fn silence(state: &JsValue, incident: &JsValue, given: &JsValue) -> Result<S
     hold(state, incident, Some(IncidentHold::silenced(until, note)))
 }
 
-/// The state without such a mark.
+/// Removes the acknowledgement or the silence of an incident, and returns the new state.
 #[wasm_bindgen(js_name = unsilenceIncident)]
 pub fn unsilence(state: &JsValue, incident: &JsValue) -> Result<String> {
     hold(state, incident, None)
@@ -127,43 +127,43 @@ fn hold(state: &JsValue, incident: &JsValue, hold: Option<IncidentHold>) -> Resu
     Ok(String::from_utf8(state.to_json()).unwrap_or_default())
 }
 
-/// What is judged, in addition to the facade's options.
+/// The names of the tables to judge, which the facade accepts in addition to the options.
 const TABLES: &[&str] = &["delivery", "ingestion"];
 
-/// Rules of a file.
+/// The rules of a file.
 #[wasm_bindgen(js_name = CoreRules)]
 pub struct Rules(tallyfold_health::Rules);
 
 #[wasm_bindgen(js_class = CoreRules)]
 impl Rules {
-    /// Reads a file.
+    /// Reads the text of a file.
     pub fn parse(text: &JsValue) -> Result<Self> {
         let text: String = required("text", text)?;
         let parsed = tallyfold_health::Rules::parse(&text);
         Ok(Self(parsed.map_err(|error| error.with_argument("text"))?))
     }
 
-    /// The file that is used without one.
+    /// The text of the standard rules.
     pub fn standard() -> String {
         tallyfold_health::Rules::STANDARD.to_owned()
     }
 
-    /// Names of the rules.
+    /// The names of the rules.
     pub fn names(&self) -> Vec<String> {
         self.0.names().into_iter().map(str::to_owned).collect()
     }
 
-    /// Counts that the rules need.
+    /// The counts that the rules need.
     pub fn needs(&self) -> Returned {
         Ok(plain(&self.0.needs()))
     }
 
-    /// The budgets of its rules.
+    /// The error budgets of the rules.
     pub fn budgets(&self) -> Returned {
         Ok(plain(&self.0.budgets()))
     }
 
-    /// What is found, and the state for the next check.
+    /// Checks counts. Returns what was found, and the state for the next check.
     pub fn check(&self, counts: &Counts, given: &JsValue) -> Result<Checked> {
         let given: CheckOptions = options("options", given, TABLES)?;
         let state = given.state.map(|state| State::from_json(state.as_bytes()));
@@ -178,7 +178,7 @@ impl Rules {
         )?))
     }
 
-    /// What checks would have found in a range.
+    /// Returns what checks would have found in a range.
     pub fn replay(&self, counts: &Counts, given: &JsValue) -> Result<JsValue> {
         let given: ReplayOptions = options("options", given, TABLES)?;
         let range = Window::new(given.start, given.end)?;
@@ -186,7 +186,7 @@ impl Rules {
     }
 }
 
-/// The counts that are judged.
+/// The counts to judge.
 #[wasm_bindgen(js_name = CoreObserved)]
 #[derive(Default)]
 pub struct Counts {
@@ -196,7 +196,7 @@ pub struct Counts {
 
 #[wasm_bindgen(js_class = CoreObserved)]
 impl Counts {
-    /// None yet.
+    /// No counts yet.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
@@ -222,13 +222,13 @@ impl Counts {
     }
 }
 
-/// What a check has found.
+/// The result of a check.
 #[wasm_bindgen(js_name = CoreCheck)]
 pub struct Checked(tallyfold_health::Check);
 
 #[wasm_bindgen(js_class = CoreCheck)]
 impl Checked {
-    /// All but the state.
+    /// Everything except the state.
     pub fn found(&self) -> Returned {
         Ok(plain(&self.0))
     }

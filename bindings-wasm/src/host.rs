@@ -1,4 +1,4 @@
-//! What the host of a machine reports to it: its clocks, its random numbers, and responses.
+//! Reads what the host provides: the time, random numbers, and headers.
 
 use tallyfold::Now;
 use wasm_bindgen::JsValue;
@@ -6,7 +6,7 @@ use wasm_bindgen::JsValue;
 use crate::arguments::Fields;
 use crate::error::{Result, Thrown};
 
-/// What the host's clocks say.
+/// Reads the time of both clocks.
 pub(crate) fn now(now: &JsValue) -> Result<Now> {
     let now = Fields::of("now", now)?;
     let reading = |name| {
@@ -25,7 +25,7 @@ pub(crate) fn random_seed() -> u64 {
     js_sys::Math::random().to_bits()
 }
 
-/// Pairs of headers from a flat array of names and values.
+/// Pairs of headers from a flat array of alternating names and values.
 pub(crate) fn headers(flat: &[String]) -> Vec<(&str, &str)> {
     flat.chunks_exact(2)
         .map(|pair| (pair[0].as_str(), pair[1].as_str()))

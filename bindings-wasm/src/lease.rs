@@ -33,7 +33,7 @@ impl Lease {
         keeper::Lease::LOST.to_owned()
     }
 
-    /// How often the file is to be written.
+    /// How often to write the file, in milliseconds.
     #[wasm_bindgen(js_name = signOfLifeMs)]
     pub fn sign_of_life_ms() -> u32 {
         keeper::Lease::SIGN_OF_LIFE_MS

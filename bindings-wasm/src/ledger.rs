@@ -16,7 +16,7 @@ pub struct Ledger(tallyfold_export::Ledger);
 
 #[wasm_bindgen(js_class = CoreLedger)]
 impl Ledger {
-    /// As a document says; without one, it is empty and begins now.
+    /// Reads a ledger from a document. Without one, the ledger is empty and begins now.
     #[wasm_bindgen(constructor)]
     pub fn new(saved: &JsValue, unix_ms: f64) -> Result<Self> {
         let saved: Option<String> = optional("saved", saved)?;
@@ -26,20 +26,20 @@ impl Ledger {
         Self(tallyfold_export::Ledger::default()).stamped(unix_ms)
     }
 
-    /// The ledger with another time: that of the host's clock, or of the service's if that is behind, or later than the one
-    /// before.
+    /// The ledger with a new time: the time of the host's clock, or of the service's clock if the host's clock is ahead. It is
+    /// always later than the previous time.
     pub fn stamped(&self, unix_ms: f64) -> Result<Self> {
         let mut ledger = self.0.clone();
         ledger.stamp_at(unix_ms as i64)?;
         Ok(Self(ledger))
     }
 
-    /// An export of the totals, with the arguments of [`Export::new`] after the rows.
+    /// An export of the totals. The arguments are the last three of [`Export::new`].
     pub fn totals(&self, given: &JsValue, others: Vec<String>, unix_ms: f64) -> Result<Export> {
         Export::made(self.0.totals()?, &read(given, &others, unix_ms)?)
     }
 
-    /// The ledger with the rows of a revision's table, and the state of its follow.
+    /// The ledger after a revision: with the rows of its table, if they are settled, and the state of its follow.
     pub fn added(
         &self,
         rows: Rows,
@@ -66,7 +66,7 @@ impl Ledger {
         self.0.to_json()
     }
 
-    /// Which total is above 2^53, if one is.
+    /// A message about a total above 2^53, if there is one.
     pub fn inexact(&self) -> Option<String> {
         self.0.note().map(|note| note.message())
     }
@@ -94,7 +94,7 @@ impl Ledger {
         Ok(self.0.openmetrics(&labels, name.as_deref())?)
     }
 
-    /// For `Content-Type`.
+    /// The media type, for `Content-Type`.
     #[wasm_bindgen(js_name = mediaType)]
     pub fn media_type() -> String {
         Format::OpenMetrics.media_type().to_owned()

@@ -1,10 +1,11 @@
 //! The WebAssembly binding: newtypes that delegate to the core crate, one module per concept.
 //!
-//! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
-//! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
+//! Only the TypeScript facade in `../js/src` calls it; documentation for users is there. [`arguments`] reads arguments,
+//! [`plain`] converts plain values, and [`error`] converts errors.
 //!
-//! Six modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
-//! server for web apps needs; exports into other systems; health, which judges counts; and notifications of its findings.
+//! Six WebAssembly modules are built from it, one for each feature: the library; the sandbox, which most pages don't need;
+//! the parts that only a server for web apps needs; exports to other systems; health, which judges counts; and
+//! notifications of its findings.
 #![cfg_attr(
     not(all(
         feature = "library",
@@ -69,8 +70,8 @@ use js_sys::Float64Array;
 use tallyfold::Counts;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The allocator that the standard library has for WebAssembly, but compiled for speed: a body of
-/// 1 kB asks it sixty times.
+/// The allocator that the standard library has for WebAssembly, but compiled for speed, because reading a body of 1 kB calls
+/// it sixty times.
 #[global_allocator]
 static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
 
@@ -82,7 +83,7 @@ pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// The rates of counts: delivery, error and filter; NaN where there is none.
+/// The rates of counts: delivery, error and filter. NaN means that there is no rate.
 #[cfg(feature = "library")]
 #[wasm_bindgen]
 pub fn rates(success: u64, errors: u64, filtered: u64) -> error::Returned<Float64Array> {

@@ -14,24 +14,24 @@ use crate::host;
 use crate::plain::plain;
 use crate::sending::Step;
 
-/// Notifications under way.
+/// Notifications in progress.
 #[wasm_bindgen(js_name = CoreNotifications)]
 pub struct Notifications(tallyfold_health::Notifications);
 
 tallyfold::options! {
-    /// What notifications compare: the time, and what the notifications before have left.
+    /// The time, and the state of the previous notifications.
     struct Before {
         /// The time.
         now: Timestamp,
-        /// The state that the notifications before have left.
+        /// The state of the previous notifications.
         state: Option<String> = None,
     }
 }
 
 #[wasm_bindgen(js_class = CoreNotifications)]
 impl Notifications {
-    /// Of the incidents and findings of a check, receivers with flat headers, and the facade's options; `others` are the names of options
-    /// that the facade reads.
+    /// Begins to notify receivers of the incidents and findings of a check, with the facade's options. The headers of the
+    /// receivers are flat arrays. `others` are the names of options that the facade reads.
     #[wasm_bindgen(constructor)]
     pub fn new(
         incidents: JsValue,
@@ -83,22 +83,22 @@ impl Notifications {
         Ok(step.unwrap_or_else(|| plain(&Step::Done)))
     }
 
-    /// A response began. Gives whether its body is wanted.
+    /// Takes the status and headers of a response. Returns whether to pass its body.
     pub fn head(&mut self, status: u16, headers: Vec<String>) -> Result<bool> {
         Ok(self.0.under_way()?.head(status, &host::headers(&headers))?)
     }
 
-    /// Some of its body came.
+    /// Takes the next bytes of the body. Returns whether to pass more of it.
     pub fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
         Ok(self.0.under_way()?.chunk(chunk)?)
     }
 
-    /// Its body is complete.
+    /// Takes the end of the body.
     pub fn end(&mut self) -> Result<()> {
         Ok(self.0.under_way()?.end()?)
     }
 
-    /// The exchange broke.
+    /// Takes the failure of the exchange.
     pub fn failed(&mut self, failure: &JsValue, detail: &str) -> Result<()> {
         let failure = required("failure", failure)?;
         Ok(self.0.under_way()?.failed(failure, detail)?)

@@ -9,13 +9,13 @@ use crate::error::Result;
 use crate::export::{Export, read};
 use crate::rows::Rows;
 
-/// An outbox that does not change: each action makes a new one.
+/// An immutable outbox: each action returns a new one.
 #[wasm_bindgen(js_name = CoreOutbox)]
 pub struct Outbox(tallyfold_export::Outbox);
 
 #[wasm_bindgen(js_class = CoreOutbox)]
 impl Outbox {
-    /// Empty, or as a document says.
+    /// Reads an outbox from a document. Without one, the outbox is empty.
     #[wasm_bindgen(constructor)]
     pub fn new(saved: &JsValue) -> Result<Self> {
         let saved: Option<String> = optional("saved", saved)?;
@@ -23,7 +23,7 @@ impl Outbox {
         Ok(Self(outbox.transpose()?.unwrap_or_default()))
     }
 
-    /// The same with a revision that is to be sent, and the state of its follow after it.
+    /// The outbox with a revision to send, and the state of its follow after it.
     pub fn put(
         &self,
         changes: Rows,
@@ -37,7 +37,8 @@ impl Outbox {
         Ok(Self(outbox))
     }
 
-    /// An export of what is to be sent, with the arguments of [`Export::new`] after the rows; nothing if nothing is.
+    /// An export of the pending revision; `None` if no revision is pending. The arguments are the last three of
+    /// [`Export::new`].
     pub fn pending(
         &self,
         given: &JsValue,
@@ -50,7 +51,7 @@ impl Outbox {
         pending.map(made).transpose()
     }
 
-    /// How many samples of what is pending are finished; nothing if nothing is pending.
+    /// How many samples of the pending revision are finished; `None` if no revision is pending.
     pub fn finished(&self, format: &JsValue) -> Result<Option<u64>> {
         Ok(self.0.finished(required("format", format)?)?)
     }
@@ -61,21 +62,21 @@ impl Outbox {
         self.0.in_doubt()
     }
 
-    /// The same with this number of finished samples, and this number of samples in doubt.
+    /// The outbox with this number of finished samples, and this number of samples in doubt.
     pub fn finish(&self, samples: u64, in_doubt: u64) -> Self {
         let mut outbox = self.0.clone();
         outbox.finish(samples, in_doubt);
         Self(outbox)
     }
 
-    /// The same once a report has shown this number of samples in doubt.
+    /// The outbox after a report has shown this number of samples in doubt.
     pub fn acknowledge(&self, samples: u64) -> Self {
         let mut outbox = self.0.clone();
         outbox.acknowledge(samples);
         Self(outbox)
     }
 
-    /// The same with nothing pending.
+    /// The outbox without a pending revision.
     pub fn clear(&self) -> Self {
         let mut outbox = self.0.clone();
         outbox.clear();

@@ -1,4 +1,4 @@
-//! What a server for web apps asks the core.
+//! The functions of the core for a server for web apps.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::error::{Returned, Thrown};
 use crate::host;
 use crate::plain::plain;
 
-/// What the host does with the options: for how many milliseconds it keeps provisional answers, how many calls it
-/// makes at the same time, how many bytes it keeps, and how many calls may wait.
+/// Checks the options, and returns the numbers that the host needs: how many milliseconds to keep provisional responses, how
+/// many calls to make at the same time, how many bytes to keep, and how many calls may wait.
 #[wasm_bindgen(js_name = pagesOptions)]
 pub fn pages_options(given: &JsValue) -> Result<Float64Array, Thrown> {
     let pages: PagesOptions = options("options", given, &[])?;
@@ -89,21 +89,22 @@ pub struct VisibleRows(Arc<tallyfold::VisibleRows>);
 
 #[wasm_bindgen(js_class = CoreVisibleRows)]
 impl VisibleRows {
-    /// From an object of strings or arrays of strings by dimension. A property without a value is an error, because the user would
-    /// see more without it.
+    /// Reads an object with a string or an array of strings for each dimension. A property without a value is an error, because
+    /// the user would see more without it.
     #[wasm_bindgen(constructor)]
     pub fn new(values: &JsValue) -> Result<Self, Thrown> {
         let values = values_by_name("authorize", values, Absent::Refused)?;
         Ok(Self(Arc::new(tallyfold::VisibleRows::new(&values)?)))
     }
 
-    /// Another handle, for a function that takes it.
+    /// Another handle, for a function that consumes it.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
-    /// The body that a page gets of the one that the service has sent for these dimensions.
+    /// The part that a web app gets of the body that the service has sent for `dimensions`. `asked` are the dimensions that the
+    /// web app has requested.
     pub fn narrow(
         &self,
         start: &str,
@@ -120,8 +121,8 @@ impl VisibleRows {
     }
 }
 
-/// What a page asks. Its request is given as the method, the target, the body, and names and values of the headers
-/// in turn. With some `rows`, it gets those only.
+/// Reads the request of a web app. `asked` is the method, the target, the body, and alternating names and values of the
+/// headers. With `rows`, the web app gets only these rows.
 #[wasm_bindgen(js_name = pageQuestion)]
 pub fn page_question(
     given: &JsValue,
@@ -162,13 +163,13 @@ pub fn page_question(
     }))
 }
 
-/// The answer with a document: the status, the body, and names and values of the headers in turn.
+/// The response with a document: the status, the body, and alternating names and values of the headers.
 #[wasm_bindgen(js_name = goodAnswer)]
 pub fn good_answer(body: String) -> Returned<Array> {
     Ok(parts(Answer::good(body.into_bytes())))
 }
 
-/// The answer with an error.
+/// The response with an error.
 #[wasm_bindgen(js_name = failedAnswer)]
 pub fn failed_answer(
     code: &str,
@@ -185,7 +186,7 @@ pub fn failed_answer(
     }))
 }
 
-/// The answer when too many requests wait already.
+/// The response if too many requests are waiting already.
 #[wasm_bindgen(js_name = busyAnswer)]
 pub fn busy_answer(retry_after: f64) -> Returned<Array> {
     Ok(parts(Answer::busy(retry_after as u64)))
@@ -195,8 +196,8 @@ fn code_of(name: &str) -> Code {
     Code::from_name(name).unwrap_or(Code::UnexpectedStatus)
 }
 
-/// The status and headers of the answer with a range, or 304 with what the page sends as `if-none-match`. Without a tag, the
-/// browser does not keep it.
+/// The status and headers of the response with a range, or 304 if the header `if-none-match` of the request contains its tag.
+/// Without a tag, the browser does not keep the response.
 #[wasm_bindgen(js_name = rangeAnswer)]
 pub fn range_answer(tag: Option<String>, if_none_match: Option<String>) -> Returned<Array> {
     let tag = tag.map(RangeTag::resume);
@@ -250,7 +251,7 @@ pub fn failed_line(
     Ok(bytes(&line))
 }
 
-/// The last line of the answer with a range.
+/// The last line of the response with a range.
 #[wasm_bindgen(js_name = lastLine)]
 pub fn last_line() -> Returned<Uint8Array> {
     Ok(bytes(tallyfold::LAST_LINE))
@@ -270,14 +271,15 @@ fn parts(answer: Answer) -> Array {
     parts
 }
 
-/// The text to keep under a key.
+/// The text to store under a key.
 #[wasm_bindgen]
 #[must_use]
 pub fn sealed(key: &str, body: &str) -> String {
     String::from_utf8(tallyfold::sealed(key, body.as_bytes())).unwrap_or_default()
 }
 
-/// The answer in a text that was kept under that key, if it is whole.
+/// The response in a text that was stored under this key; `None` if the text is incomplete or was changed, or was stored under
+/// another key.
 #[wasm_bindgen]
 #[must_use]
 pub fn unsealed(key: &str, kept: &str) -> Option<String> {

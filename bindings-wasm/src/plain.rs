@@ -1,5 +1,5 @@
-//! How plain values cross into JavaScript: by serde, for all of them alike. A `u64` is a `bigint`, what is
-//! missing is `undefined`, and a struct is an object whose names are in camelCase.
+//! Converts plain values to JavaScript with serde. A `u64` becomes a `bigint`, `None` becomes `undefined`, and a struct
+//! becomes an object with names in camelCase.
 
 use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
@@ -11,6 +11,6 @@ const SERIALIZER: Serializer = Serializer::new()
 
 /// The value in JavaScript.
 pub(crate) fn plain<T: Serialize + ?Sized>(value: &T) -> JsValue {
-    // Only what has no form in JavaScript fails, and nothing of that kind is handed in.
+    // Only a value that JavaScript can't represent fails, and no such value is passed.
     value.serialize(&SERIALIZER).unwrap_or(JsValue::UNDEFINED)
 }

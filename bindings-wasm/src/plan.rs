@@ -14,14 +14,14 @@ pub struct Plan(tallyfold::Plan);
 
 #[wasm_bindgen(js_class = CorePlan)]
 impl Plan {
-    /// Of a range and a step.
+    /// Makes a plan from a range and a step.
     #[wasm_bindgen(constructor)]
     pub fn new(plan: &JsValue) -> Result<Self, Thrown> {
         let options: PlanOptions = options("plan", plan, &[])?;
         Ok(Self(tallyfold::Plan::of(&options)?))
     }
 
-    /// How many windows: below 2^53, as there are 2^39 seconds in all years.
+    /// The number of windows. It is below 2^53, because all years together have fewer than 2^39 seconds.
     pub fn length(&self) -> f64 {
         self.0.len() as f64
     }

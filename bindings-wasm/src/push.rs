@@ -11,7 +11,7 @@ use crate::host;
 use crate::plain::plain;
 use crate::sending::Step;
 
-/// A push under way.
+/// A push in progress.
 #[wasm_bindgen(js_name = CorePush)]
 pub struct Push(tallyfold_export::Push);
 
@@ -24,8 +24,8 @@ pub fn push_option_names() -> Vec<String> {
 
 #[wasm_bindgen(js_class = CorePush)]
 impl Push {
-    /// Of an export, with the facade's options; `others` are the names of options that the facade reads. `in_doubt` is for
-    /// the export of an outbox.
+    /// Begins to push an export, with the facade's options. `others` are the names of options that the facade reads. `in_doubt`
+    /// is set only for the export of an outbox.
     #[wasm_bindgen(constructor)]
     pub fn new(
         export: &Export,
@@ -52,17 +52,17 @@ impl Push {
         Ok(plain(&Step::from(self.0.step(host::now(now)?)?)))
     }
 
-    /// A response began. Gives whether its body is wanted.
+    /// Takes the status and headers of a response. Returns whether to pass its body.
     pub fn head(&mut self, status: u16, headers: Vec<String>) -> Result<bool> {
         Ok(self.0.head(status, &host::headers(&headers))?)
     }
 
-    /// Some of its body came.
+    /// Takes the next bytes of the body. Returns whether to pass more of it.
     pub fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
         Ok(self.0.chunk(chunk)?)
     }
 
-    /// Its body is complete.
+    /// Takes the end of the body.
     pub fn end(&mut self) -> Result<()> {
         Ok(self.0.end()?)
     }
@@ -72,12 +72,12 @@ impl Push {
         Ok(self.0.sent()?)
     }
 
-    /// The exchange broke.
+    /// Takes the failure of the exchange.
     pub fn failed(&mut self, failure: &JsValue, detail: &str) -> Result<()> {
         Ok(self.0.failed(required("failure", failure)?, detail)?)
     }
 
-    /// What became of it so far.
+    /// The report so far.
     pub fn report(&self) -> Returned {
         Ok(plain(self.0.report()))
     }

@@ -1,4 +1,4 @@
-//! [`tallyfold::Collect`], [`tallyfold::Probe`] and [`tallyfold::Follow`], which hosts drive alike.
+//! [`tallyfold::Collect`], [`tallyfold::Probe`] and [`tallyfold::Follow`], which are driven in the same way.
 
 use serde::Serialize;
 use tallyfold::{AdditivityVerdict, CollectStep, Drive, FollowStep, Window};
@@ -92,7 +92,7 @@ impl From<tallyfold::Settled> for Settled {
     }
 }
 
-/// How a collect has ended: with a table, or with an error and all that there is.
+/// The result of a collect: a table, or an error with what was read.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Ended {
@@ -123,7 +123,7 @@ pub struct Collect(pub(crate) tallyfold::Collect);
 
 #[wasm_bindgen(js_class = CoreCollect)]
 impl Collect {
-    /// How many windows are to be read at the same time.
+    /// How many windows to read at the same time.
     pub fn concurrency(&self) -> u32 {
         self.0.concurrency()
     }
@@ -133,7 +133,7 @@ impl Collect {
         Ok(plain(&Step::from(self.0.next(host::now(now)?))))
     }
 
-    /// Takes what a call that has ended gave.
+    /// Takes the result of a call.
     pub fn settle(
         &mut self,
         task: &JsValue,
@@ -145,7 +145,7 @@ impl Collect {
         Ok(plain(&Settled::from(settled)))
     }
 
-    /// How far it is, in windows.
+    /// The progress, in windows.
     pub fn progress(&self) -> Returned {
         Ok(plain(&self.0.progress()))
     }
@@ -155,7 +155,7 @@ impl Collect {
         Ok(plain(&self.0.provisional()))
     }
 
-    /// The table, or the error with all that there is.
+    /// The table, or the error with what was read.
     pub fn finish(&self) -> Returned {
         let table = |table| CountTable(table).into();
         Ok(plain(&match self.0.finish() {
@@ -184,26 +184,26 @@ impl Collect {
         Some(vec![segment.name, segment.json])
     }
 
-    /// The name of the stored segment that is loaded next.
+    /// The name of the stored segment to load next.
     pub fn wanted(&self) -> String {
         self.0.wanted()
     }
 
-    /// Takes up a stored segment.
+    /// Loads a stored segment.
     pub fn load(&mut self, name: &JsValue, json: &[u8]) -> Result<(), Thrown> {
         let name: String = required("name", name)?;
         Ok(self.0.load(&name, json)?)
     }
 }
 
-/// The name of the segment of that number.
+/// The name of the segment with this number.
 #[wasm_bindgen(js_name = segmentName)]
 #[must_use]
 pub fn segment_name(number: f64) -> String {
     tallyfold::keeper::segment_name(number as u64)
 }
 
-/// Whether counts of adjacent windows add up.
+/// Tests whether counts of adjacent windows add up.
 #[wasm_bindgen(js_name = CoreProbe)]
 pub struct Probe(pub(crate) tallyfold::Probe);
 
@@ -224,12 +224,12 @@ impl Probe {
         Ok(plain(&Step::from(self.0.step())))
     }
 
-    /// Takes what a call that has ended gave.
+    /// Takes the result of a call.
     pub fn settle(&mut self, task: &JsValue, call: &mut Call) -> Result<(), Thrown> {
         Ok(self.0.settle(required("task", task)?, &mut call.0)?)
     }
 
-    /// What was found.
+    /// The result of the probe.
     pub fn finish(&self) -> Result<JsValue, Thrown> {
         let found = self.0.finish()?;
         Ok(plain(&Additivity {
@@ -240,7 +240,7 @@ impl Probe {
     }
 }
 
-/// Windows as they close, and their corrections.
+/// Reads windows as they close, and again while their counts may change.
 #[wasm_bindgen(js_name = CoreFollow)]
 pub struct Follow(pub(crate) tallyfold::Follow);
 
@@ -265,7 +265,7 @@ impl Follow {
         Ok(plain(&Step::try_from(self.0.next(host::now(now)?))?))
     }
 
-    /// Takes what a call that has ended gave: a revision, if it had ended.
+    /// Takes the result of a call. Returns a revision if there is a new one.
     pub fn settle(
         &mut self,
         task: &JsValue,
@@ -284,13 +284,13 @@ impl Follow {
         })))
     }
 
-    /// The wait before the next try, if the service is down.
+    /// How many milliseconds the follow waits before the next try, if the service is down.
     #[wasm_bindgen(js_name = waitingMs)]
     pub fn waiting_ms(&self) -> Option<u32> {
         self.0.waiting_ms()
     }
 
-    /// Where the follow is, as JSON.
+    /// The position of the follow, as JSON.
     pub fn state(&self) -> String {
         self.0.state()
     }

@@ -1,4 +1,4 @@
-//! The rows of a frame, handed over from the memory of the library.
+//! The rows of a frame, copied from the memory of the library.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::error::{Result, Thrown};
 
-/// The columns of a series, or of the changes of a revision, as its `columns()` gives them.
+/// The columns of a series, or of the changes of a revision, as `columns()` returns them.
 #[wasm_bindgen(js_name = CoreRows)]
 pub struct Rows(WindowedColumns);
 
 #[wasm_bindgen(js_class = CoreRows)]
 impl Rows {
-    /// Without dimensions and counts. The windows are given by start and end in turn, and whether each is settled, as
-    /// 1 or 0; the identity, by its text.
+    /// Makes rows without dimensions and counts. `windows` has alternating starts and ends; `settled` is 1 for each settled
+    /// window and 0 for the others; `identity` is the text of the identity.
     #[wasm_bindgen(constructor)]
     pub fn new(
         metric: Option<String>,
@@ -59,7 +59,7 @@ impl Rows {
         self.0.counts = [success, errors, filtered];
     }
 
-    /// Sets the counts before; the other counts are changes of these.
+    /// Sets the counts before. The rows are then the changes from these counts to the others.
     pub fn before(&mut self, success: Vec<u64>, errors: Vec<u64>, filtered: Vec<u64>) {
         self.0.before = Some([success, errors, filtered]);
     }
@@ -70,7 +70,7 @@ impl Rows {
         Ok(Windowed::of_columns(self.0)?)
     }
 
-    /// The table that the columns are of, with its grand totals as JSON.
+    /// The table with these columns. `totals` is the JSON of its grand totals.
     pub(crate) fn table(&self, totals: &str) -> Result<CountTable> {
         let totals = CountTable::from_json(totals.as_bytes())?;
         Ok(CountTable::of_columns(&totals, &self.0)?)

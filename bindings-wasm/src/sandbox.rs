@@ -10,14 +10,14 @@ use crate::error::{Returned, Thrown};
 use crate::host;
 use crate::plain::plain;
 
-/// The service's side of both APIs.
+/// A simulated service with both APIs.
 #[wasm_bindgen(js_name = CoreSandbox)]
 pub struct Sandbox {
     core: tallyfold_sandbox::Sandbox,
     options: SandboxOptions,
 }
 
-/// What a client needs to be let in.
+/// The credentials that a client needs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Credentials<'a> {
@@ -34,7 +34,7 @@ tallyfold::options! {
         method: String,
         /// Path and query.
         target: String,
-        /// Names and values in turn.
+        /// Alternating names and values.
         headers: Vec<String> = Vec::new(),
     }
 }
@@ -66,7 +66,7 @@ impl<'a> From<&'a SandboxResponse> for Response<'a> {
 
 #[wasm_bindgen(js_class = CoreSandbox)]
 impl Sandbox {
-    /// With the facade's options.
+    /// Makes a sandbox with the facade's options.
     #[wasm_bindgen(constructor)]
     pub fn new(given: &JsValue) -> Result<Self, Thrown> {
         let options: SandboxOptions = options("options", given, &["now"])?;
@@ -76,7 +76,7 @@ impl Sandbox {
         })
     }
 
-    /// What a client needs to be let in.
+    /// The credentials that a client needs.
     pub fn credentials(&self) -> Returned {
         Ok(plain(&Credentials {
             client_id: &self.options.client_id,
@@ -105,7 +105,7 @@ impl Sandbox {
         Ok(plain(&Response::from(&response)))
     }
 
-    /// Makes something go wrong.
+    /// Adds a fault.
     pub fn inject(&mut self, fault: &JsValue) -> Result<(), Thrown> {
         let fault: FaultOptions = options("fault", fault, &[])?;
         Ok(self.core.inject(fault.fault()?)?)
@@ -117,7 +117,7 @@ impl Sandbox {
         self.core.revoke_tokens();
     }
 
-    /// Requests so far, by endpoint.
+    /// The number of requests so far, by endpoint.
     pub fn stats(&self) -> Returned {
         Ok(plain(&self.core.stats()))
     }

@@ -1,4 +1,4 @@
-//! [`tallyfold::sending`]: the steps of a push, of exports and of alerts.
+//! [`tallyfold::sending`]: the steps that send exports and alerts.
 
 use serde::Serialize;
 use tallyfold::sending::PushStep;
@@ -26,7 +26,7 @@ pub(crate) enum Step {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Message {
     url: String,
-    /// Names and values in turn.
+    /// Alternating names and values.
     headers: Vec<String>,
     #[serde(with = "serde_wasm_bindgen::preserve")]
     body: JsValue,

@@ -15,23 +15,23 @@ frame!(Series, CoreSeries);
 
 #[wasm_bindgen(js_class = CoreSeries)]
 impl Series {
-    /// Length of the windows, if they are steps.
+    /// The length of the windows, if they are steps.
     pub fn step(&self) -> Option<String> {
         self.0.step().map(|step| step.to_string())
     }
 
-    /// Windows in order.
+    /// The windows in chronological order.
     pub fn windows(&self) -> Returned {
         Ok(plain(self.0.windows()))
     }
 
-    /// With zeros for the rows that windows lack.
+    /// The series with rows of zeros for the groups that a window lacks.
     #[wasm_bindgen(js_name = fillZeros)]
     pub fn fill_zeros(&self) -> Result<Self, Thrown> {
         Ok(Self(self.0.fill_zeros()?))
     }
 
-    /// Sum over all rows.
+    /// The sum of all rows.
     pub fn totals(&self) -> Returned {
         Ok(plain(&self.0.totals()))
     }

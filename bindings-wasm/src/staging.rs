@@ -1,5 +1,5 @@
-//! Where chunks are handed over: the host writes them into one piece of memory, which stays where it
-//! is, so that none is asked for and given back per chunk.
+//! The buffer for chunks. The host writes each chunk into the same piece of memory, so that no memory is allocated and
+//! freed for each chunk.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ thread_local! {
     static STAGING: RefCell<Box<[u8]>> = RefCell::new(vec![0; BYTES].into());
 }
 
-/// The address of 65,536 bytes, which are read by whatever takes a chunk by its length.
+/// The address of the buffer of 65,536 bytes. A function that takes the length of a chunk reads the chunk from there.
 #[wasm_bindgen]
 #[must_use]
 pub fn staging() -> *mut u8 {

@@ -11,7 +11,7 @@ use crate::frame::frame;
 use crate::plain::plain;
 use crate::series::Series;
 
-/// Counts per combination of dimension values.
+/// Counts for each combination of dimension values.
 #[wasm_bindgen(js_name = CoreCountTable)]
 pub struct CountTable(pub(crate) tallyfold::CountTable);
 
@@ -19,55 +19,55 @@ frame!(CountTable, CoreCountTable);
 
 #[wasm_bindgen(js_class = CoreCountTable)]
 impl CountTable {
-    /// Sum over all rows.
+    /// The sum of all rows.
     pub fn totals(&self) -> Returned {
         Ok(plain(&self.0.totals()))
     }
 
-    /// Totals as the service said.
+    /// The totals as the service reported them.
     pub fn reported(&self) -> Returned {
         Ok(plain(&self.0.reported()))
     }
 
-    /// Reported minus summed.
+    /// Compares the reported totals with the sums of the counts.
     pub fn reconciliation(&self) -> Returned {
         Ok(plain(&self.0.reconciliation()))
     }
 
-    /// Windows, joined where they meet.
+    /// The covered time. Adjacent windows are joined.
     pub fn coverage(&self) -> Returned {
         Ok(plain(&self.0.coverage()))
     }
 
-    /// Windows as fetched.
+    /// The window of each response.
     pub fn windows(&self) -> Returned {
         Ok(plain(&self.0.windows()))
     }
 
-    /// Windows that may still change.
+    /// The windows whose counts may still change.
     pub fn provisional(&self) -> Returned {
         Ok(plain(&self.0.provisional()))
     }
 
-    /// What was tolerated.
+    /// How many deviations were tolerated.
     pub fn notes(&self) -> Returned {
         Ok(plain(&self.0.notes()))
     }
 
-    /// Regrouped by some of the dimensions.
+    /// Adds up rows by some of the dimensions.
     #[wasm_bindgen(js_name = groupBy)]
     pub fn group_by(&self, names: &JsValue) -> Result<Self, Thrown> {
         let names: Vec<String> = required("groupBy", names)?;
         Ok(Self(self.0.group_by(&names)?))
     }
 
-    /// Only the rows that match.
+    /// Keeps the rows that match.
     pub fn filter(&self, conditions: &JsValue) -> Result<Self, Thrown> {
         let wanted = values_by_name("filter", conditions, Absent::Skipped)?;
         Ok(Self(self.0.filter(&wanted)?))
     }
 
-    /// By window, or by day of a zone: `days` has its name, then the timestamps at which days begin there.
+    /// The counts by window, or by day of a zone. `days` has the name of the zone, then the timestamps at which its days begin.
     #[wasm_bindgen(js_name = byWindow)]
     pub fn by_window(&self, step: &JsValue, days: &JsValue) -> Result<Series, Thrown> {
         let step = optional("step", step)?;
@@ -84,53 +84,53 @@ impl CountTable {
         Ok(Series(series))
     }
 
-    /// Only the windows in a range.
+    /// Keeps the windows in a range.
     pub fn between(&self, range: &JsValue) -> Result<Self, Thrown> {
         let range = required("range", range)?;
         Ok(Self(self.0.between(range)?))
     }
 
-    /// What changed from this table to another.
+    /// Compares this table with a later one.
     pub fn compare(&self, after: &Self) -> Result<Comparison, Thrown> {
         Ok(Comparison(tallyfold::compare(&self.0, &after.0)?))
     }
 
-    /// Joined with another table.
+    /// Merges another table.
     pub fn merge(&self, other: &Self, replace: &JsValue) -> Result<Self, Thrown> {
         let replace = optional("replace", replace)?.unwrap_or(false);
         Ok(Self(self.0.merge(&other.0, replace)?))
     }
 
-    /// Another handle of this table, to be handed over.
+    /// Another handle of this table, for a function that consumes it.
     pub fn copy(&self) -> Self {
         Self(self.0.clone())
     }
 
-    /// All tables added up at once.
+    /// Adds up all tables at once.
     #[wasm_bindgen(js_name = mergeAll)]
     pub fn merge_all(tables: Vec<CountTable>) -> Result<Self, Thrown> {
         let tables = tables.iter().map(|table| &table.0);
         Ok(Self(tallyfold::CountTable::merge_all(tables)?))
     }
 
-    /// Tables of several clusters, added up on purpose.
+    /// Adds up tables of several clusters.
     pub fn combine(tables: Vec<CountTable>, label: &JsValue) -> Result<Self, Thrown> {
         let label: String = required("label", label)?;
         let tables = tables.iter().map(|table| &table.0);
         Ok(Self(tallyfold::CountTable::combine(tables, &label)?))
     }
 
-    /// Whose counts they are.
+    /// The cluster and client of the counts, if they are known.
     pub fn identity(&self) -> Option<String> {
         self.0.identity().as_str().map(str::to_owned)
     }
 
-    /// What of a range is not covered.
+    /// The parts of a range that are not covered.
     pub fn gaps(&self, range: &JsValue) -> Result<JsValue, Thrown> {
         Ok(plain(&self.0.gaps(optional("range", range)?)))
     }
 
-    /// From JSON text.
+    /// Reads a table from JSON text.
     #[wasm_bindgen(js_name = fromJson)]
     pub fn from_json(text: &JsValue) -> Result<Self, Thrown> {
         let text: String = required("table", text)?;

@@ -1,6 +1,6 @@
-"""Docstrings of what is written in Rust: the type stubs have the signatures, the module has the texts.
+"""Adds the docstrings of code that is written in Rust: the type stubs have the signatures, the compiled module has the texts.
 
-Examples become blocks of code. Arguments that a function has as `**options` get their type and their default.
+Examples become code blocks. Arguments that a function accepts as `**options` get their type and their default.
 """
 
 import inspect
@@ -14,7 +14,7 @@ import tallyfold
 
 
 class NativeDocstrings(griffe.Extension):
-    """Takes a docstring from the installed package where the sources have none, and marks examples as code."""
+    """Copies docstrings that the sources lack from the installed package, and marks examples as code."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Changes the docstring."""
@@ -31,7 +31,7 @@ class NativeDocstrings(griffe.Extension):
 
 
 EXAMPLE = re.compile(r"^( *)>>> .*?(?=\n *\n|\Z)", re.MULTILINE | re.DOTALL)
-"""An example, up to the next blank line. Markdown would take it for a quotation."""
+"""An example, up to the next blank line. Markdown would render it as a quotation."""
 
 
 def _modules(module: griffe.Module) -> Iterator[griffe.Module]:
@@ -50,7 +50,7 @@ def _describe_options(obj: griffe.Object, classes: dict[str, griffe.Class]) -> N
         options = _options(_makers(obj, classes), classes)
     else:
         options = _options([obj], classes)
-    # Objects change their docstrings after their package, and a docstring is parsed once.
+    # This docstring is parsed below, and only once, so it must be changed before: `on_object` comes after `on_package`.
     _change(obj)
     if not options or not obj.docstring:
         return
@@ -64,18 +64,18 @@ def _describe_options(obj: griffe.Object, classes: dict[str, griffe.Class]) -> N
 
 
 def _makers(cls: griffe.Class, classes: dict[str, griffe.Class]) -> list[griffe.Object]:
-    """The functions that take the arguments of a class: its own, or those of a base."""
+    """The functions that accept the arguments of a class: its own functions, or the functions of a base class."""
     own = [cls.functions[name] for name in ("__init__", "__new__") if name in cls.functions]
     if own or cls.path.startswith("tallyfold._tallyfold."):
         return own
-    # A class that is written in Rust may have another name where it is imported.
+    # A class that is written in Rust may be imported under another name.
     names = [cls.name, *(str(base).rpartition(".")[2] for base in cls.bases)]
     native = [classes[name] for name in names if name in classes and classes[name] is not cls]
     return [function for one in native for function in _makers(one, classes)]
 
 
 def _options(functions: list[griffe.Object], classes: dict[str, griffe.Class]) -> dict[str, tuple[Any, str | None]]:
-    """The types and the defaults of what functions take as `**options`."""
+    """The types and the defaults of the arguments that functions accept as `**options`."""
     found: dict[str, tuple[Any, str | None]] = {}
     for function in functions:
         for parameter in function.parameters:
@@ -98,7 +98,7 @@ def _keys(cls: griffe.Class, classes: dict[str, griffe.Class]) -> dict[str, tupl
             continue
         stated = re.search(r"Default:\s+`([^`]+)`", attribute.docstring.value if attribute.docstring else "")
         usual = "None" if "None" in text else "False" if text == "bool" else "..."
-        # A long text may be divided after a hyphen, and numbers have separators.
+        # Joins a long text that is wrapped after a hyphen, and removes the separators of numbers.
         default = re.sub(r"(?<=-)\s+|(?<=\d),(?=\d)", "", stated[1]) if stated else usual
         keys[name] = annotation, default
     return keys

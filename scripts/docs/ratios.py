@@ -8,7 +8,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FOLD = "100,000 entries to 1,200 groups"
 MONTH = "the command: 30 days in 2,880 windows, 8 at a time"
-# The language, the work and the peer of a row of the table; by the groups of the picture.
+# For each group of the picture, its rows of the table: their language, work and peer.
 SHOWN = {
     "Rust": [("Rust", FOLD, "sonic-rs and HashMap"), ("Rust", FOLD, "serde_json and HashMap")],
     "Python": [("Python", FOLD, peer) for peer in ("polars", "orjson.loads alone", "orjson and pandas", "duckdb")],
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def drawn(ratios: dict[tuple[str, str, str], str]) -> str:
-    """Gives the picture of the main rows."""
+    """Returns the picture of the main rows."""
     marks = []
     y = 34
     for group, rows in SHOWN.items():
@@ -71,7 +71,7 @@ def drawn(ratios: dict[tuple[str, str, str], str]) -> str:
 
 
 def at(times: float) -> float:
-    """Where a ratio is on the axis, whose steps are powers of ten."""
+    """The position of a ratio on the logarithmic axis."""
     return LEFT + (RIGHT - LEFT) * log10(times) / log10(300)
 
 

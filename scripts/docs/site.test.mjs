@@ -1,4 +1,4 @@
-// The built site as its readers see it: nothing comes from elsewhere, nothing is cut off, and axe finds nothing.
+// Tests the built site as its readers see it: nothing is loaded from elsewhere, nothing is cut off, and axe finds no violation.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
@@ -14,7 +14,7 @@ const axe = require.resolve("axe-core/axe.min.js");
 const folder = fileURLToPath(new URL("../../site", import.meta.url));
 const site = "http://docs.example";
 const all = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".html"));
-// The pages of classes and functions of JavaScript are made alike, so a few of them are enough. Rustdoc has a look of its own.
+// The pages of JavaScript's classes and functions have the same layout, so a few of them are enough. Rustdoc has its own look.
 const pages = all.filter(
   (name) =>
     !name.startsWith("reference/rust/") && (!name.startsWith("reference/js/") || /\/(index|Client|CountTable)\.html$/.test(name)),
@@ -26,7 +26,7 @@ const looks = [
 
 describe("the page", () => {
   let browser;
-  /** For each look, one page that goes from file to file, and what it has asked for elsewhere. */
+  /** For each look, one browser page that opens file after file, and the addresses that it has requested elsewhere. */
   const readers = [];
   before(async () => {
     browser = await chromium.launch(CHROMIUM);
@@ -52,7 +52,7 @@ describe("the page", () => {
         await page.goto(`${site}/${name}`);
         assert.deepEqual(foreign.splice(0), []);
         assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"));
-        // Python's examples are code. Markdown takes `>>>` for quotations.
+        // Python's examples must be code. Markdown renders `>>>` as a quotation.
         if (name.startsWith("reference/python")) {
           assert.equal(await page.locator("blockquote").count(), 0);
         }
@@ -69,7 +69,7 @@ describe("the page", () => {
         }
         // Angle brackets of types are shown without a backslash.
         assert.ok(!(await page.locator("article").innerText()).includes("\\<"));
-        // References are long, and look like the others.
+        // Reference pages are long and look alike, so axe checks them in only one look.
         if (name.startsWith("reference/") && look !== looks.at(-1).join(" wide, ")) return;
         await page.addScriptTag({ path: axe });
         const { violations } = await page.evaluate(`axe.run({ resultTypes: ["violations"] })`);

@@ -1,9 +1,9 @@
 //! `xtask INPUT.wasm OUT_DIR` writes the JavaScript glue and its types for the npm package.
 //!
-//! It is `wasm-bindgen --target web` as a library, so that its version cannot differ from the
-//! crate's: both are pinned in one place, the workspace manifest. The glue becomes a function that makes an
-//! instance's own copy of it, because an instance that has trapped is replaced: its objects must never reach
-//! the memory of the next one.
+//! It uses `wasm-bindgen --target web` as a library, so that its version can't differ from the version of the crate: both are
+//! pinned in the workspace manifest. It turns the glue into a function that makes a copy of the glue for each instance. An
+//! instance that has trapped is replaced by a new one, and objects of the old instance must never reach the memory of the new
+//! one.
 
 use std::error::Error;
 use std::fs;
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .input_path(&input)
         .web(true)?
         .typescript(true)
-        // The facade hands over the module's bytes, so no host ever has to find a file.
+        // The facade passes the module's bytes, so the glue never has to find a file.
         .omit_default_module_path(true)
         .remove_name_section(true)
         .remove_producers_section(true)
@@ -33,14 +33,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(fs::write(&types, declared + &per_instance_types(name))?)
 }
 
-/// Where the part of the glue begins that starts an instance, which the facade does by itself.
+/// The line that begins the part of the glue that starts an instance. The facade does that itself, so this part is left out.
 const START: &str = "let wasmModule, wasmInstance, wasm;\n";
 
-/// What the glue does about an object of another class.
+/// What the glue does if it gets an object of another class.
 const WRONG_CLASS: &str = "throw new Error(`expected instance of ${klass.name}`);";
 
-/// The glue as a function that gives what an instance needs: its imports, what it exports, and how it is told which
-/// instance to use.
+/// Turns the glue into a function that returns the glue of one instance: its imports, the exported functions and classes, and
+/// `use`, which sets the instance to use.
 fn per_instance(glue: &str) -> Result<String, Box<dyn Error>> {
     let (glue, _) = glue.split_once(START).ok_or("the glue starts otherwise")?;
     let mut exported = Vec::new();
@@ -63,7 +63,7 @@ fn per_instance(glue: &str) -> Result<String, Box<dyn Error>> {
         {
             views += &format!("cached{name} = ");
         }
-        // The facade hands over nothing else than an object of the class, which may be that of another instance.
+        // The facade passes only objects of the class of that name, so any other object is of another instance's class.
         body += &line.replace(WRONG_CLASS, "throw lost();");
         body.push('\n');
     }

@@ -23,7 +23,7 @@ The examples in the docs of this package continue this one, in which a sandbox r
 {'integration': 'warehouse', 'reason': ''} 7 1 0
 
 With asyncio, `AsyncClient` does the same. Its examples work in a prompt that supports `await`, such
-as that of `python -m asyncio`:
+as `python -m asyncio`:
 
 >>> async_client = tallyfold.AsyncClient(transport=sandbox.async_transport(), **service)
 >>> table = await async_client.event_delivery(

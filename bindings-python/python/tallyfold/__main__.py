@@ -12,7 +12,7 @@ from tallyfold._names import Scene
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command and gives its exit code."""
+    """Runs the command and returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tallyfold")
     parser.add_argument("--version", action="version", version=f"tallyfold {__version__}")
     commands = parser.add_subparsers(required=True)
@@ -70,7 +70,7 @@ def _whole(text: str, most: int) -> int:
 
 def _serve(service: Sandbox, port: int, host: str) -> None:
     stopped = threading.Event()
-    # Asked for by name: a shell starts its background jobs with Ctrl-C switched off.
+    # Handles both signals itself, because a shell starts background jobs with SIGINT ignored.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
     with serve(service, port, host) as server:
@@ -78,7 +78,7 @@ def _serve(service: Sandbox, port: int, host: str) -> None:
         for name, value in service.credentials.items():
             print(f"  {name:<22} {value}")
         print("Ctrl-C stops it.", flush=True)
-        # On Windows a wait without an end can't be interrupted.
+        # On Windows, a wait without a timeout can't be interrupted.
         while not stopped.wait(1):
             pass
 

@@ -1,4 +1,4 @@
-"""What tallyfold raises: one base class, four children, and a closed list of codes."""
+"""The exceptions of tallyfold: one base class, four subclasses, and a closed list of codes."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -197,7 +197,7 @@ def wrong_type(argument: str, wanted: str, value: object) -> ArgumentTypeError:
 
 
 def check_flag(argument: str, value: object) -> None:
-    """Refuses what is not a flag, such as the text "false", which would be true.
+    """Refuses a value that is not a `bool`, such as the text "false", which would count as true.
 
     `None` stands for a flag that was not given.
     """
@@ -208,7 +208,7 @@ def check_flag(argument: str, value: object) -> None:
 def check_number(
     argument: str, wanted: str, value: object, kind: type[int] | tuple[type, ...] = int
 ) -> None:
-    """Refuses what is not a number of the kind. A `bool` would be an `int`."""
+    """Refuses a value that is not a number of the kind. A `bool` is an `int`, but is refused."""
     if isinstance(value, bool) or not isinstance(value, kind):
         raise wrong_type(argument, wanted, value)
 

@@ -1,4 +1,4 @@
-"""Packages that only a part of this one needs."""
+"""Imports packages that only some functions need."""
 
 import importlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Counts as a lazy frame of polars, which reads what a query needs."""
+"""A lazy frame of polars, which reads only the counts that a query needs."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
@@ -24,7 +24,7 @@ WINDOWS_AT_ONCE = 12
 
 
 class ScanArguments(TypedDict, total=False):
-    """Arguments of `scan`, by name: those of `Client.collect`."""
+    """Arguments of `scan`, by name: some of the arguments of `Client.collect`."""
 
     window: Step
     """The length of the windows. Default: `15m`."""
@@ -139,18 +139,18 @@ class _Source:
         rows: int | None,
         batch_rows: int | None,
     ) -> "Iterator[polars.DataFrame]":
-        """Gives the rows of a query, as polars asks its sources for them.
+        """Yields the rows of a query. polars calls this method.
 
-        The first `rows` rows are those before the predicate.
+        If there are `rows`, reads only that many rows, and then applies the predicate to them.
         """
         columns = self.schema.names() if columns is None else columns
         needed = {*predicate.meta.root_names()} if predicate is not None else set()
-        # Rows of fewer dimensions have other counts, so a condition would leave other events.
+        # Rows by fewer dimensions have other counts, so a condition would keep other events.
         if needed & {*COUNTS}:
             needed.update(self.dimensions)
         dimensions = [name for name in self.dimensions if name in needed.union(columns)]
         parts = [] if predicate is None else _conjuncts(predicate)
-        # The rows that are not wanted count, too.
+        # The rows that the predicate removes count, too, so nothing may be left out before.
         is_narrowed = rows is None
         windows = self._windows(parts) if is_narrowed else list(self._plan)
         left = rows
@@ -171,7 +171,7 @@ class _Source:
             yield from frame.iter_slices(batch_rows) if batch_rows else [frame]
 
     def _windows(self, parts: "list[polars.Expr]") -> list[Window]:
-        """The windows that a filter on their times leaves."""
+        """Returns the windows that the conditions on their times keep."""
         import polars as pl
 
         windows = list(self._plan)
@@ -187,7 +187,7 @@ class _Source:
         return [windows[place] for place in kept]
 
     def _batches(self, windows: list[Window], *, small: bool) -> Iterator[list[Window]]:
-        """Adjacent windows to read together; few at first, if few rows may do."""
+        """Yields adjacent windows to read together. If `small`, the first batches are smaller."""
         most = self._first if small else self._batch
         batch: list[Window] = []
         for window in windows:
@@ -200,7 +200,7 @@ class _Source:
             yield batch
 
     def _collect(self, windows: list[Window], dimensions: list[str]) -> CountTable:
-        # The service wants a dimension, also for totals.
+        # The service requires a dimension, even for totals.
         requested = dimensions or list(self.dimensions[:1])
         return self._client.collect(
             self._metric,
@@ -214,7 +214,7 @@ class _Source:
 
 
 def _conjuncts(predicate: "polars.Expr") -> "list[polars.Expr]":
-    """The conditions that a predicate joins by `and`."""
+    """Returns the conditions that a predicate joins by `and`."""
     inputs = predicate.meta.pop()
     if len(inputs) == 2:
         for one, other in (inputs, inputs[::-1]):
@@ -226,7 +226,7 @@ def _conjuncts(predicate: "polars.Expr") -> "list[polars.Expr]":
 def _narrowed(
     table: CountTable, dimensions: list[str], parts: "list[polars.Expr]"
 ) -> CountTable | None:
-    """The groups that filters on single dimensions leave; `None` if there are none."""
+    """Applies the conditions on single dimensions. Returns `None` if no group is left."""
     import polars as pl
 
     for dimension in dimensions:

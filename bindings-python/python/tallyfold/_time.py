@@ -89,23 +89,24 @@ class SeriesWindow(Window):
 
 
 def midnights(zone: object, start_us: int, end_us: int) -> tuple[str, list[int]] | str:
-    """Gives the name of a zone, and when days begin there, in seconds since 1970.
+    """Returns the name of a time zone, and when days begin there, in seconds since 1970.
 
-    The times are from the day that contains the start, which is in microseconds since 1970, to the
-    first one at or after the end. Gives a text that says what would be right if there are none.
+    The first time is the beginning of the day that contains the start. The last time is the first
+    beginning of a day at or after the end. The start and the end are in microseconds since 1970.
+    If the zone or the times can't be used, returns a text that says what is wanted instead.
     """
     try:
         zone = zone if isinstance(zone, ZoneInfo) else ZoneInfo(zone)  # type: ignore[arg-type]
         if zone.key in (None, "localtime", "posixrules"):
             raise ZoneInfoNotFoundError  # noqa: TRY301 - no zone, or another one elsewhere
-    # It is not in the database, is a directory there, leads out of it, or is of another type.
+    # The zone is not in the database, is a directory there, leads out of it, or has another type.
     except (ZoneInfoNotFoundError, OSError, ValueError, TypeError):
         where = "" if available_timezones() else ", and the package tzdata, which has them"
         return f'want the name of a time zone, such as "America/New_York"{where}'
     try:
         day = (EPOCH + timedelta(microseconds=start_us)).astimezone(zone).date()
         found = [_midnight(day, zone)]
-        # Where clocks go back over midnight, a date is shown again after the next has begun.
+        # Where clocks are set back over midnight, a date comes again after the next has begun.
         while found[0] * 1_000_000 > start_us:
             day -= timedelta(days=1)
             found.insert(0, _midnight(day, zone))
@@ -119,7 +120,7 @@ def midnights(zone: object, start_us: int, end_us: int) -> tuple[str, list[int]]
 
 
 def _midnight(day: date, zone: ZoneInfo) -> int:
-    """Gives the first time at which the clocks in a zone show a date."""
+    """Returns the first time at which the clocks in a zone show a date."""
     midnight = datetime.combine(day, datetime.min.time(), zone)
     found = int(midnight.timestamp())
     if datetime.fromtimestamp(found, zone) == midnight:

@@ -1,4 +1,4 @@
-"""The small values that tables, attempts, exports and pushes give."""
+"""The small value classes of tables, attempts, exports and pushes."""
 
 from dataclasses import dataclass
 from typing import NoReturn, get_args
@@ -130,7 +130,7 @@ def _texts(row: "Row | ComparisonRow") -> dict[str, object]:
 
 
 class _Values:
-    """Values that do not change, in the order of `__match_args__`."""
+    """The base class of rows: immutable values, in the order of `__match_args__`."""
 
     # This is not a dataclass, because pandas makes columns of a dataclass's fields:
     # `DataFrame(list(table))` would seem to work, but without the table's columns.
@@ -182,7 +182,7 @@ class Row(_Values):
     names: tuple[DimensionName, ...]
     """The names of the dimensions, in the table's order."""
     values: tuple[str, ...]
-    """The value of each."""
+    """The value of each dimension."""
     success: int
     """Events delivered."""
     errors: int
@@ -265,7 +265,7 @@ class SeriesRow(Row):
 
     @property
     def settled(self) -> bool:
-        """Whether the counts of the window are all that there are and no longer change."""
+        """Whether the counts of the window are complete and no longer change."""
         return self.complete and not self.provisional
 
     def to_dict(self) -> dict[str, object]:
@@ -305,7 +305,7 @@ class ComparisonRow(_Values):
     names: tuple[DimensionName, ...]
     """The names of the dimensions, in the comparison's order."""
     values: tuple[str, ...]
-    """The value of each."""
+    """The value of each dimension."""
     presence: Presence
     """Which of the tables has the group. A table has a group even if its counts are 0."""
     before: Counts | None
@@ -366,7 +366,7 @@ class ComparisonRow(_Values):
 class ClockDifference:
     """How this machine's clock differs from the service's `Date`.
 
-    A window settles only once its time has come by both clocks.
+    A window settles only once `settle` seconds have passed since its end by both clocks.
 
     >>> tallyfold.ClockDifference(ahead=90.0, is_alarming=False, message="…").ahead
     90.0

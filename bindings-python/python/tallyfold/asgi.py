@@ -78,33 +78,34 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 _Found = tuple[Answer, bool]
 """An answer, and whether it never changes."""
 _Window = tuple[MetricName, _Query, tuple[str, bool, list[DimensionName] | None]]
-"""Counts of a window: the metric, its arguments, its key, whether it is settled, and the dimensions
-that the page has requested if its user may see some rows only."""
+"""Counts of a window: the metric; its arguments; and the key of the answer, whether it is settled,
+and, if the page gets only some rows, the dimensions that it has requested."""
 Permission = bool | Mapping[DimensionName, str | Iterable[str]]
 """Whether to answer the request, or which rows the visitor may see: for each named dimension, the
 value or the values."""
 
 LONGEST_BODY = 16 * 1024
-"""A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse
-it."""
+"""The longest body of a request in bytes; real requests have a few hundred. Of a longer body, the
+server reads only as much as the core needs to refuse it."""
 
 STORE_PATIENCE = 1.0
-"""A store that takes longer to answer is left alone."""
+"""How many seconds the server waits for a stored answer before it queries the service."""
 
 BUSY_SECONDS = 1
-"""After how many seconds a request that found the queue full may come again."""
+"""The `Retry-After`, in seconds, for a request that finds the queue full."""
 
 RANGE_PATIENCE = 1.0
-"""A range whose provisional windows take longer begins without them, and browsers don't keep it."""
+"""How many seconds the answer with a range waits for its provisional windows before it begins. If
+they take longer, the answer has no tag, so browsers don't keep it."""
 
 AHEAD = 64
-"""So many windows of a range are looked up before the page has read the first of them."""
+"""How many windows of a range the server looks up at once, beginning with the next one to send."""
 
 LEAST_COMPRESSED = 1024
-"""A body of fewer bytes is sent as it is."""
+"""A body of fewer bytes is not compressed."""
 
 GZIP = re.compile(r"\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?")
-"""A coding of `accept-encoding` that lets an answer be compressed: gzip with any weight but 0."""
+"""A coding of `accept-encoding` that allows compression: gzip with any weight but 0."""
 
 LEAST_IN_THREAD = 64 * 1024
 """A body of more bytes is compressed in a thread, so that the event loop isn't blocked."""
@@ -112,7 +113,7 @@ LEAST_IN_THREAD = 64 * 1024
 LOGGER = logging.getLogger("tallyfold")
 
 ENTRY_BYTES = 500
-"""About how many bytes an answer takes in addition to its text."""
+"""About how many bytes an answer takes in memory in addition to its key and its body."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ class PageRequest:
     headers: Mapping[str, str] = field(repr=False)
     """The headers, with names in lower case; repeated ones are joined."""
     scope: Scope = field(repr=False)
-    """The ASGI scope, for `starlette.requests.Request(scope)` and what middleware has put there."""
+    """The ASGI scope, for example for `starlette.requests.Request(scope)`. It also contains what
+    middleware has added."""
 
     @cached_property
     def cookies(self) -> dict[str, str]:
@@ -163,9 +165,9 @@ class PageServer:
 
     Web apps request the same paths as from the service, and get the body of the service's response
     after the server has checked it. An error has the same `code`, `kind` and `status` in the web
-    app. Identical concurrent requests are one call to the service, which ends when no request waits
-    for it any more. The response for a window that ended more than an hour ago never changes, so
-    the server keeps it. The server refuses requests from pages of another origin. It compresses
+    app. Identical concurrent requests share one call to the service. The call ends when no request
+    waits for it any more. The response for a window that ended more than an hour ago never changes,
+    so the server keeps it. The server refuses requests from pages of another origin. It compresses
     large responses if the browser accepts gzip.
 
     A web app may also request all windows of a range at once, up to 3,000 windows: `GET` with the
@@ -177,7 +179,7 @@ class PageServer:
 
     Details of errors between this server and the service stay inside: the web app gets a reference,
     and the logger `tallyfold` writes the whole text with this reference. Equal errors within ten
-    seconds are one line and have one reference. If the service is down, the web app gets the error
+    seconds share one line and one reference. If the service is down, the web app gets the error
     at once, without the retries of the client.
 
     Args:
@@ -234,7 +236,7 @@ class PageServer:
             raise _wrong("authorize", "want a function that says who may ask")
         if store is not None and not all(hasattr(store, name) for name in ("get", "set")):
             raise _wrong("store", "want an object with the functions get and set")
-        # Others may use the same store, and must not find this client's answers.
+        # Servers of other clients may use the same store, and must not find this client's answers.
         machine = client._machine  # noqa: SLF001
         self._service = "" if store is None else machine._shared_identity()  # noqa: SLF001
         self._provisional, concurrency, self._queue, memory_bytes = pages_options(**options)
@@ -248,7 +250,7 @@ class PageServer:
         self._kept = _Kept(memory_bytes)
         self._under_way: dict[str, _Shared] = {}
         self._saving: set[asyncio.Task[None]] = set()
-        # What tags of ranges begin with. With another one, browsers don't use what they have kept.
+        # A part of the tags of ranges. When it changes, browsers don't use what they have kept.
         self._own = secrets.token_hex(8)
         self._log = ErrorLog()
 
@@ -284,7 +286,7 @@ class PageServer:
         send: Send,
         permission: bool | VisibleRows,  # noqa: FBT001
     ) -> None:
-        """Answers; work ends when this is cancelled, because the visitor has left."""
+        """Sends the answer. Cancelling this, when the visitor has left, ends all its work."""
         answer = await self._answer(request, headers, body, permission)
         if isinstance(answer, _Range):
             await answer.send(send, request.headers)
@@ -299,7 +301,7 @@ class PageServer:
         permission: bool | VisibleRows,  # noqa: FBT001
     ) -> "Answer | _Range":
         query = request.scope.get("query_string", b"").decode("latin-1")
-        # The path is the one that `authorize` has seen: a `?` in it begins no query.
+        # The path that `authorize` has seen is quoted, so a `?` in it doesn't begin a query.
         target = f"{quote(request.path, errors='replace')}?{query}"
         try:
             kind, asked, keeping = page_question(
@@ -340,7 +342,7 @@ class PageServer:
         permission: bool | VisibleRows,  # noqa: FBT001
         limit: "_Limit | None" = None,
     ) -> _Found:
-        """Gives the rows of the answer that the user may see."""
+        """Returns the answer with the rows that the user may see."""
         metric, asked, (key, is_settled, narrowed_to) = window
         found = await self._shared(metric, asked, key, is_settled=is_settled, limit=limit)
         if not isinstance(permission, VisibleRows):
@@ -357,9 +359,10 @@ class PageServer:
         is_settled: bool,
         limit: "_Limit | None",
     ) -> _Found:
-        """Gives the answer that is kept, or that of the call under way, or that of a new call.
+        """Returns the answer that is kept, or the answer of the call under way or of a new call.
 
-        The windows of a range have a `limit` of their own, and wait as long as it takes.
+        The windows of a range have their own `limit`. Their calls are not refused if the queue is
+        full, but wait as long as necessary.
         """
         if kept := self._kept.get(key, _seconds()):
             return kept
@@ -373,7 +376,7 @@ class PageServer:
             return await shared.result()
         finally:
             if not shared.waiting:
-                # Whoever asks now begins anew.
+                # A later request begins a new call.
                 self._ended(key, shared)
                 shared.task.cancel()
 
@@ -389,19 +392,19 @@ class PageServer:
             answer = good_answer(stored)
         else:
             answer, table = await self._asked(call, limit)
-            # By the service's clock, too: this machine's may be ahead.
+            # The table considers the service's clock, too, because this machine's may be ahead.
             is_settled = not table.provisional
         until = float("inf") if is_settled else _seconds() + self._provisional
         self._kept.set(key, answer, until)
         if is_settled and stored is None and self._store is not None:
-            # Nobody waits for this.
+            # No request waits for the store.
             saving = asyncio.create_task(self._save(self._store, key, answer[2]))
             self._saving.add(saving)
             saving.add_done_callback(self._saving.discard)
         return answer, is_settled
 
     async def _asked(self, call: Call[Any], limit: "_Limit | None" = None) -> tuple[Answer, Any]:
-        """Asks the service: gives the body that it has sent as the answer, and what it means."""
+        """Drives a call. Returns the body from the service as an answer, and the call's output."""
         call._fail_fast(self._failures if limit is None else limit.since)  # noqa: SLF001
         copying = _Copying(call)
         async with contextlib.AsyncExitStack() as turns:
@@ -416,7 +419,7 @@ class PageServer:
 
     @property
     def _failures(self) -> int:
-        """How many requests have failed. A call ends early if the service goes down after those."""
+        """How many requests of the client have failed temporarily, for `Call._fail_fast`."""
         return self._client._machine._failures()  # noqa: SLF001
 
     async def _turn(self) -> None:
@@ -429,7 +432,7 @@ class PageServer:
             self._waiting -= 1
 
     def _noted(self, error: TallyfoldError) -> str:
-        """Logs what went wrong inside, and gives the reference that the page gets in its place."""
+        """Logs an error, and returns the reference that the page gets instead of the details."""
         now_ms, reference = Now.read().monotonic_ms, secrets.token_hex(8)
         reference, line = self._log.note(str(error), now_ms, reference)
         if line is not None:
@@ -497,14 +500,14 @@ class _Range:
         async for lines in self._lines():
             piece = lines
             if packer is not None:
-                # Flushed, so that the page reads a window as soon as it is there.
+                # Flushes, so that the page gets each window as soon as it is available.
                 piece = packer.compress(lines) + packer.flush(zlib.Z_SYNC_FLUSH)
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         rest = b"" if packer is None else packer.flush()
         await send({"type": "http.response.body", "body": rest})
 
     def _begin(self, place: int) -> "asyncio.Task[_Found]":
-        """Begins to look a window up. Whoever waits for it sees what it raises."""
+        """Begins to look up a window, if it has not begun yet. The task raises what fails."""
         task = self._begun.get(place)
         if task is None:
             visible = self._server._visible  # noqa: SLF001
@@ -513,7 +516,7 @@ class _Range:
         return task
 
     async def _tag(self) -> str | None:
-        """The tag; `None` if the windows that may still change fail, or take too long."""
+        """Returns the tag; `None` if a window that may still change fails, or takes too long."""
         own = self._server._own  # noqa: SLF001
         settled = [is_settled for _, _, (_, is_settled, _) in self._windows]
         places = [place for place, is_settled in enumerate(settled) if not is_settled]
@@ -535,13 +538,13 @@ class _Range:
         yield last_line()
 
     async def _window(self, place: int) -> bytes:
-        """The lines of a window, also if its call fails."""
+        """Returns the lines of a window, or the line with the error if its call fails."""
         _, (start, end, _), (_, should_be_settled, _) = self._windows[place]
         while True:
             try:
                 (_, _, body), is_settled = await self._begin(place)
             except _BusyError:
-                # It had joined a request that was refused.
+                # The window shared the call of another request, which found the queue full.
                 await asyncio.sleep(BUSY_SECONDS)
                 del self._begun[place]
                 continue
@@ -561,7 +564,7 @@ class _Limit:
     """What the calls of a range have in common."""
 
     turns: asyncio.Semaphore
-    """The calls of this range that may be under way at the same time."""
+    """Limits how many calls of this range are under way at the same time."""
     since: int
     """How many requests of the client had failed when the range was requested."""
 
@@ -571,14 +574,14 @@ class _BusyError(Exception):
 
 
 class _Shared:
-    """A call to the service, and how many wait for its answer."""
+    """A call to the service, and how many requests wait for its answer."""
 
     def __init__(self, task: asyncio.Task[_Found]) -> None:
         self.task = task
         self.waiting = 0
 
     async def result(self) -> _Found:
-        """The answer. Whoever waits may go away; the others still get it."""
+        """Waits for the answer. If a request that waits is cancelled, the others still get it."""
         self.waiting += 1
         try:
             return await asyncio.shield(self.task)
@@ -597,7 +600,10 @@ def _by_name(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _ends_first(answering: "asyncio.Future[None]", receive: Receive) -> bool:
-    """Waits for an answer; whether it came before its visitor went away. Then work ends."""
+    """Waits until the answer has ended or the visitor has left. Returns whether it has ended.
+
+    Cancels the answer if the visitor leaves first.
+    """
     leaving = asyncio.ensure_future(_disconnected(receive))
     both: set[asyncio.Future[Any]] = {answering, leaving}
     try:
@@ -612,12 +618,12 @@ async def _ends_first(answering: "asyncio.Future[None]", receive: Receive) -> bo
 
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":  # noqa: ASYNC110 - events come from there
-        # A server need not wait in `receive`; other tasks run meanwhile.
+        # A server's `receive` may return without waiting. This lets other tasks run.
         await asyncio.sleep(0)
 
 
 async def _compressed(answer: Answer, headers: Mapping[str, str]) -> Answer:
-    """The answer, compressed if it is worth it and the browser accepts gzip."""
+    """Returns the answer, compressed if it is large enough and the browser accepts gzip."""
     status, given, body = answer
     accepts = _accepts_gzip(headers)
     if len(body) < LEAST_COMPRESSED:

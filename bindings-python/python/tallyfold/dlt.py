@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 __all__ = ["source"]
 
 DAY = timedelta(days=1)
-"""So much is read at a time, which bounds the memory."""
+"""The longest time that is read at once, which limits the memory."""
 
 LOGS_OF_A_PAGE = 100
 
@@ -95,7 +95,7 @@ def source(
     try:
         identity = client._machine._shared_identity()  # noqa: SLF001
     except ConfigError:
-        # The tokens come from elsewhere, and don't show whose counts they give.
+        # The caller provides the tokens, which don't show whose counts they give access to.
         identity = None
     name = cluster or identity
     if name is None:
@@ -103,7 +103,7 @@ def source(
     now = datetime.now(UTC)
     windows = ended_windows(start, end, window, now)
     options: dict[str, Any] = {"window": window, "concurrency": concurrency, "settle": settle}
-    # A collect of any range finds wrong options before anything is read.
+    # Begins a collect of any range, which checks the options before anything is read.
     client._machine.collect("event_ingestion", now - DAY, now, ["integration"], **options)  # noqa: SLF001
     if checkpoint is not None:
         options |= {"checkpoint": checkpoint, "drop_old": True}
@@ -112,7 +112,7 @@ def source(
         client, windows, tuple(dimensions), name, identity, options, provisional, settled_until
     )
 
-    # A function without arguments, so that dlt looks for none in its configuration.
+    # The function has no arguments, because dlt would look for them in its configuration.
     @dlt.source(name="tallyfold")
     def counts() -> list[DltResource]:
         resources = [reading.resource("event_delivery"), reading.resource("event_ingestion")]
@@ -141,7 +141,7 @@ class _Reading:
 
         @dlt.resource(
             name=metric,
-            # The rows of a window are replaced, also by fewer rows.
+            # All rows of a window are replaced, even if there are fewer new rows.
             write_disposition={"disposition": "merge", "strategy": "delete-insert"},
             merge_key=("cluster", "window_start"),
             columns=_columns(names),
@@ -187,7 +187,12 @@ class _Reading:
             ]
 
     def _state(self, names: tuple[DimensionName, ...]) -> dict[str, Any]:
-        """What the warehouse has of the cluster. It must be what is read now."""
+        """Returns the state of the cluster, which dlt stores with the counts.
+
+        Raises:
+            ConfigError: `incompatible_tables` if the stored counts are of another client, by other
+                dimensions or in other windows.
+        """
         clusters: dict[str, dict[str, Any]] = dlt.current.resource_state().setdefault(
             "clusters", {}
         )
@@ -218,7 +223,7 @@ def _columns(names: tuple[DimensionName, ...]) -> dict[str, Any]:
         "settled": {"data_type": "bool", "nullable": False},
     }
     dimension = {"data_type": "text", "nullable": True}
-    # dlt writes into each of them.
+    # dlt changes these dicts, so each column has its own.
     of_names: dict[str, Any] = {name: dict(dimension) for name in names}
     return {**own, **of_names, **{name: dict(count) for name in COUNTS}}
 
@@ -228,7 +233,7 @@ def _time(text: str) -> datetime:
 
 
 def _joined(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
-    """The spans in order, without the borders between adjacent ones."""
+    """Sorts the spans, and joins adjacent and overlapping ones."""
     joined: list[tuple[datetime, datetime]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -241,7 +246,7 @@ def _joined(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, date
 def _rows_of(
     cluster: str, table: CountTable, names: tuple[DimensionName, ...], provisional: set[Window]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of all windows. A window without events has one, with null dimensions."""
+    """Yields the rows of all windows. A window without events has one, with null dimensions."""
     windows = {window.start: window for window in table.windows}
     empty = dict(windows)
 
@@ -290,7 +295,11 @@ def _audit_logs(client: Client, cluster: str) -> DltResource:
 
 
 def _records(body: Any) -> list[Any]:  # noqa: ANN401 - any JSON
-    """The list in a page: the page itself, or its only field that is a list."""
+    """Returns the records of a page.
+
+    They are the page itself, if it is a list, or its only field that is a list. If there is no such
+    field, or more than one, the whole page is one record.
+    """
     if isinstance(body, list):
         return body
     lists = [value for value in body.values() if isinstance(value, list)] if body else []

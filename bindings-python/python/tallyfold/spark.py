@@ -79,7 +79,7 @@ OPTIONS = {
     "windowsPerBatch",
 }
 MOST_LONG = 2**63 - 1
-"""Spark has no unsigned integers."""
+"""The largest `long` of Spark, which has no unsigned integers."""
 
 
 def register(spark: SparkSession) -> None:
@@ -96,7 +96,7 @@ def register(spark: SparkSession) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Query:
-    """What the options ask for."""
+    """The values of the options."""
 
     metric: MetricName
     start: str
@@ -112,7 +112,7 @@ class _Query:
 
     @classmethod
     def of(cls, options: Mapping[str, str], schema: StructType | None = None) -> "_Query":
-        """Checks the options. The columns of a schema decide which dimensions are requested."""
+        """Checks the options. If there is a schema, its columns decide on the dimensions."""
         known = {name.lower() for name in OPTIONS}
         for name in options:
             if name.lower() not in known and name.lower() != "path":
@@ -161,7 +161,7 @@ class _Query:
         )
 
     def columns(self) -> str:
-        """The columns of a read without a schema, as Spark's DDL."""
+        """Returns the columns of a read without a schema, as Spark's DDL."""
         kinds: dict[str, str] = {
             **OF_WINDOWS,
             **dict.fromkeys(map(str, self.dimensions), "string"),
@@ -231,7 +231,7 @@ class CountsReader(DataSourceReader):
         self._values: dict[str, list[str]] = {}
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Takes what narrows windows and values. Spark applies all filters once more."""
+        """Keeps the filters on windows and values. Returns all, so that Spark applies them, too."""
         for one in filters:
             name = one.attribute[0] if len(getattr(one, "attribute", ())) == 1 else None
             if name in {"window_start", "window_end"}:
@@ -320,7 +320,7 @@ def _identity(client: Client) -> str:
 def _batches(
     table: CountTable, window: str, cluster: str, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table, window by window, as the columns of a schema."""
+    """Yields the rows of a table, window by window, with the columns of a schema."""
     rows = pa.table(table.by_window(window))
     columns = []
     for field in schema:
@@ -360,7 +360,7 @@ class CountsStreamReader(DataSourceStreamReader):
         return {"state": "", "changes": ""}
 
     def latestOffset(self, start: dict[str, str], limit: object = None) -> dict[str, str]:  # noqa: ARG002, N802
-        """Reads what is due now."""
+        """Reads the windows that are due now, up to `windowsPerBatch`."""
         query = self._query
         if self._client is None:
             self._client = Client.from_env()
@@ -397,7 +397,7 @@ class CountsStreamReader(DataSourceStreamReader):
         return [InputPartition(end["changes"])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Gives the changes as rows."""
+        """Yields the changes as rows."""
         names = [*OF_WINDOWS, *self._query.dimensions, *COUNTS]
         rows = _unpacked(partition.value)
         columns = []
@@ -410,7 +410,7 @@ class CountsStreamReader(DataSourceStreamReader):
         yield from pa.table(columns, schema=self._schema).to_batches()
 
     def commit(self, end: dict[str, str]) -> None:
-        """Has nothing to forget: the offset is all there is."""
+        """Does nothing, because the offsets contain the whole state."""
 
     def stop(self) -> None:
         """Closes the connections."""

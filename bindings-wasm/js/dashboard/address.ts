@@ -1,4 +1,5 @@
-// The state of the dashboard as text after the `#` or the `?` of the address, so that a link shows another person the same.
+// Converts the state of the dashboard to and from text after the `#` or the `?` of the address, so that a link shows the same
+// dashboard to another person.
 
 import type { Dimension, Window } from "../src/values/types.js";
 import type { Unit, Where } from "./elements.js";
@@ -6,7 +7,7 @@ import { isZone } from "./formats.js";
 import { rangeOf } from "./range.js";
 import { NAMES } from "./view.js";
 
-/** The state in a link. What is left out has its default. */
+/** The state in a link. Omitted fields have their defaults. */
 export interface Place {
   readonly cluster?: string;
   readonly period?: string;
@@ -20,7 +21,7 @@ export interface Place {
   readonly views: Readonly<Record<string, string>>;
 }
 
-/** Reads the state in the text of a link. What isn't valid is left out. */
+/** Parses the state from the text of a link. Leaves out a range, dimension, unit, zone or mark that isn't valid. */
 export function placeIn(text: string): Place {
   const all = new URLSearchParams(text);
   const where: { [N in Dimension]?: string[] } = {};
@@ -58,6 +59,6 @@ export function textOf(place: Place, defaults: Omit<Place, "where" | "views">): 
   for (const name of NAMES) for (const value of place.where[name] ?? []) all.append(name, value);
   if (place.marked) all.set("mark", `${place.marked.start}/${place.marked.end}`);
   for (const [name, value] of Object.entries(place.views)) all.set(name, value);
-  // An address may contain these two characters, which keep it readable.
+  // An address may contain `:` and `/` without escapes, which keeps it readable.
   return all.toString().replace(/%3A/g, ":").replace(/%2F/g, "/");
 }

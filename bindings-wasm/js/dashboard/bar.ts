@@ -1,4 +1,4 @@
-// The controls above views: which rows they show, and what they compare.
+// The controls above the views. They select which rows the views show, and what the views compare.
 
 import { css, html, type TemplateResult } from "lit";
 import type { Dimension } from "../src/values/types.js";
@@ -60,7 +60,7 @@ export const barStyles = css`
   }
 `;
 
-/** The rows that are shown, with a button for each value that narrows them. */
+/** Shows the filter as breadcrumbs. Each value has a button that drops the values after it, and a button that removes it. */
 export function crumbs(where: Where, go: (where: Where) => void): TemplateResult {
   const all = (Object.entries(where) as [Dimension, readonly string[]][]).flatMap(
     ([name, values]) => values.map((value) => [name, value] as const),

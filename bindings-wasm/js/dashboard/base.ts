@@ -1,4 +1,5 @@
-// What `<tallyfold-dashboard>` and its views have in common: attributes, what is wrong with them, and the events that they fire.
+// The base class of `<tallyfold-dashboard>` and its views: attributes and the mistakes in them, and the events that the
+// elements fire.
 
 import { LitElement, type PropertyDeclarations, type PropertyValues } from "lit";
 import type { Dimension } from "../src/values/types.js";
@@ -6,7 +7,7 @@ import type { Unit, Where } from "./elements.js";
 import { type Formats, formats, languageOf } from "./formats.js";
 import { mistakeInPeriod, mistakeInZone, type PageError } from "./given.js";
 
-/** An element that reads counts, and reads again when its attributes change. */
+/** An element that reads counts, and reads them again when its attributes change. */
 export abstract class Base extends LitElement {
   static override properties: PropertyDeclarations = {
     src: {},
@@ -26,7 +27,7 @@ export abstract class Base extends LitElement {
   declare locale: string | undefined;
   declare where: Where;
 
-  /** What is wrong with the attributes. Nothing is read until they are right. */
+  /** The mistake in the attributes at the last update. While there is one, nothing is read. */
   protected mistake: PageError | undefined;
   /** Aborts the last reading. */
   protected reading: AbortController | undefined;
@@ -47,7 +48,7 @@ export abstract class Base extends LitElement {
   /** Reads the counts that the properties determine. */
   protected abstract ask(): void;
 
-  /** What is wrong with the attributes as they are now. */
+  /** The mistake in the current attributes. */
   protected get mistakeNow(): PageError | undefined {
     return mistakeInZone(this.zone) ?? mistakeInPeriod(this.period);
   }
@@ -72,7 +73,7 @@ export abstract class Base extends LitElement {
     this.reading?.abort();
   }
 
-  /** Fires the event of an error once its text is on the page. */
+  /** Fires the error event once the page shows the text of the error. */
   protected async tellError(error: unknown): Promise<void> {
     this.requestUpdate();
     await this.updateComplete;
@@ -92,7 +93,7 @@ export abstract class Base extends LitElement {
     if (error !== undefined) this.emit("tallyfold-error", { error });
   }
 
-  /** Resolves when the element shows what it has. */
+  /** Resolves when the element has rendered. */
   protected async shows(): Promise<void> {
     await this.updateComplete;
   }

@@ -1,4 +1,4 @@
-// `<tallyfold-budget>`: how much of its allowed failures each rule with a budget has used.
+// `<tallyfold-budget>`: the part of its error budget that each rule has used.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ErrorBudget, Finding } from "../src/health.js";
@@ -13,14 +13,14 @@ import { emptyState, failureText, skeleton, View, valueText, visible } from "./v
 export interface Used {
   readonly budget: ErrorBudget;
   readonly row: Row;
-  /** The share of its events that failed or were filtered; `null` without any. */
+  /** The group's error rate, or its filter rate if the rule measures that; `null` if the group has no events to divide by. */
   readonly rate: number | null;
 }
 
-/** How many groups of a rule are shown. */
+/** The maximum number of groups that are shown per rule. */
 const GROUPS = 10;
 
-/** The groups with the highest share; `undefined` if the table lacks a dimension. */
+/** The groups with the highest rates; `undefined` if the table lacks a dimension of the rule. */
 function usedOf(budget: ErrorBudget, table: CountTable): Used[] | undefined {
   const { dimensions, where, measure } = budget;
   const needed = [...dimensions, ...Object.keys(where)] as Dimension[];
@@ -71,7 +71,7 @@ const STYLES = css`
   }
 `;
 
-/** For each rule with a budget: how much of it this range has used, and whether it is used too fast. */
+/** Shows for each rule with a budget how much of the budget this range has used, and whether it is being used too fast. */
 export class Budget extends View {
   static override styles = [View.styles, shared, STYLES];
 

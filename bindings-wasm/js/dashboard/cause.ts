@@ -1,4 +1,4 @@
-// `<tallyfold-cause>`: what explains a change in a marked range, or in the whole range since the week before.
+// `<tallyfold-cause>`: explains what has changed in a marked range, or how the whole range differs from the week before.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/health.js";
@@ -33,14 +33,14 @@ const MEASURES: { readonly [M in Measure]: string } = {
   events: "All events",
 };
 
-/** What was explained, and what it was compared with. */
+/** An explanation, and the tables that it compares. */
 interface Found {
   readonly explanation: Explanation;
   readonly before: CountTable;
   readonly now: CountTable;
 }
 
-/** What is compared with the week before if no range is marked, and what other views show of it. */
+/** The measures that are compared with the week before if no range is marked, and the states of other views that show them. */
 const WEEKLY = {
   error_rate: { label: "failed events", views: {} },
   filtered_rate: {
@@ -57,23 +57,23 @@ interface Change {
   readonly measure: Weekly;
   readonly start: string;
   readonly end: string;
-  /** What explains most of it; empty if everything has changed alike. */
+  /** The values that explain most of the change; empty if everything has changed alike. */
   readonly where: Candidate["where"];
   readonly events: bigint;
 }
 
-/** The maximum number of parts in which the range is compared; fewer if they have many groups. */
+/** The maximum number of parts in which the range is compared, and the maximum for a table with many groups. */
 const PARTS = 24;
 const PARTS_OF_MANY = 6;
 const MANY_GROUPS = 5_000;
-/** The minimum number of windows of a part. Their counts show how much counts usually vary. */
+/** The minimum number of windows in a part. The differences between them show how much counts usually vary. */
 const WINDOWS = 4;
-/** How probable it may be that any of the changes is chance. */
+/** The maximum probability that any of the changes is due to chance. */
 const CHANCE = 0.05;
 /** How many changes are shown. */
 const SHOWN = 5;
 
-/** The time to compare with was not read. */
+/** Thrown if the time to compare with was not read. */
 class Unread extends Error {}
 
 const STYLES = css`
@@ -152,9 +152,9 @@ const STYLES = css`
 `;
 
 /**
- * What changed in a marked range: the few combinations of values that explain it, and by how many events exactly. It is
- * compared with the time before, or with the same time a week before. If no range is marked, each part of the whole range is
- * compared with the week before.
+ * Shows what changed in a marked range: the few combinations of values that explain the change, and the exact numbers of
+ * events. The marked range is compared with the time just before it, or with the same time a week before. If no range is
+ * marked, each part of the whole range is compared with the week before.
  */
 export class Cause extends View {
   static override properties = {
@@ -232,7 +232,7 @@ export class Cause extends View {
     if (inputs.some((name) => changed.has(name))) this.#searched = this.#search();
   }
 
-  /** An update is complete when it is known what to show. */
+  /** An update is complete when the search for causes has ended. */
   protected override async getUpdateComplete(): Promise<boolean> {
     await super.getUpdateComplete();
     await this.#searched;
@@ -282,21 +282,21 @@ export class Cause extends View {
     try {
       const health = await import("../src/health.js");
       await health.init();
-      // What was clicked is seen first.
+      // Waits until the browser has drawn the result of a click.
       await turnOf("later");
-      // Rows of one reason have no shares of their own.
+      // Rows with a reason have events of one kind only, so their shares mean nothing.
       const measures = (this.where.reason ? ["events"] : Object.keys(WEEKLY)) as Weekly[];
       const parts = partsOf(shown, before, range);
       if (parts.length === 0) throw new Unread();
       const found: Change[] = [];
       for (const { now, then, start, end } of parts) {
         for (const measure of measures) {
-          // Other views have their turn in between.
+          // Yields to other views and to the browser.
           await turn();
           if (signal.aborted) return;
           const { probability, causes, change } = health.explain(then, now, measure);
           if (probability * parts.length * measures.length > CHANCE) continue;
-          // Without a cause, everything has changed alike.
+          // If there is no cause, everything has changed alike.
           const { where, events } = causes[0] ?? { where: {}, events: change };
           found.push({ measure, start, end, where, events });
         }
@@ -309,7 +309,10 @@ export class Cause extends View {
     this.requestUpdate();
   }
 
-  /** The counts of a range by all dimensions, or by those that are there already if nothing else can be read. */
+  /**
+   * Returns the counts of a range. If the view can read counts, these have all dimensions of the metric; otherwise, the
+   * dimensions of the tables that the view was given.
+   */
   async #countsOf(range: Window, signal: AbortSignal): Promise<CountTable> {
     const { load, query, shown, shownBefore } = this;
     if (load && query) {
@@ -360,7 +363,7 @@ export class Cause extends View {
     </div>`;
   }
 
-  /** What has changed since the week before. */
+  /** Shows what has changed since the week before. */
   #week(): TemplateResult {
     const { range, shownBefore } = this;
     const shown = this.shown as CountTable;
@@ -385,7 +388,10 @@ export class Cause extends View {
     </div>`;
   }
 
-  /** The whole range and the week before, if all of both is there. */
+  /**
+   * Compares the rates of the whole range and of the week before, in a sentence. Empty if windows are missing, or if only rows
+   * with some reasons are shown.
+   */
   #totals(): string {
     const { shown, shownBefore, range } = this;
     if (!shown || !shownBefore || this.where.reason) return "";

@@ -1,4 +1,4 @@
-// The counts of a view's slots, as the library adds them up.
+// The counts in the slots of a view. The library adds them up.
 
 import type { DictionaryColumn } from "../src/tables/columns.js";
 import { countsOf } from "../src/tables/counts.js";
@@ -17,7 +17,7 @@ export interface Cell {
   readonly rates: Rates;
 }
 
-/** Per slot, a cell; `undefined` if nothing is known of it. */
+/** One cell per slot; `undefined` if nothing is known of the slot. */
 export type Cells = readonly (Cell | undefined)[];
 
 /** The counts by step, with 0 where a window has no event; `undefined` if its windows cross the edge of a step. */
@@ -30,12 +30,12 @@ export function seriesOf(table: CountTable | undefined, step: TimeStep): Series 
   }
 }
 
-/** The cells of a series without dimensions, in slots that start later than its windows by `shift`. */
+/** The cells of a series without dimensions, in slots that start `shift` milliseconds later than its windows. */
 export function sumsOf(series: Series | undefined, slots: readonly Slot[], shift: number): Cells {
   return series ? (placed(series, [0], undefined, slots, shift)[0] ?? []) : [];
 }
 
-/** The same for each of some values of the series' dimension. */
+/** The same for some values of the dimension `by`: one list of cells for each value. */
 export function cellsOf(
   series: Series | undefined,
   by: Dimension,
@@ -50,7 +50,7 @@ export function cellsOf(
   return placed(series, lines, names?.ids, slots, shift, values.length);
 }
 
-/** @param lines For each value of the dictionary, its line. */
+/** @param lines For each value of the dictionary, the index of its line; `undefined` for a value without a line. */
 function placed(
   series: Series,
   lines: readonly (number | undefined)[],
@@ -83,8 +83,8 @@ function placed(
 }
 
 /**
- * The rates of these counts, relative to the whole. A row with a reason has events of one kind only, so shares within the row
- * mean nothing.
+ * The rates of `part`, relative to the events of `whole`. A row with a reason has events of one kind only, so shares within the
+ * row mean nothing.
  */
 export function ratesIn(part: Omit<Cell, "rates">, whole: Omit<Cell, "rates">): Rates {
   const toSend = whole.success + whole.errors;
@@ -98,7 +98,7 @@ export function ratesIn(part: Omit<Cell, "rates">, whole: Omit<Cell, "rates">): 
   };
 }
 
-/** The same for each slot. */
+/** Computes the rates of each cell relative to the same slot of `whole`. Without `whole`, the cells keep their own rates. */
 export function cellsIn(cells: Cells, whole: Cells | undefined): Cells {
   if (!whole) return cells;
   return cells.map((cell, slot) => {

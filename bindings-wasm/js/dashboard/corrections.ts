@@ -1,4 +1,4 @@
-// `<tallyfold-corrections>`: what data that came late has changed, and when this was seen.
+// `<tallyfold-corrections>`: what late data has changed, and when this page noticed the change.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Revision } from "../src/ranges/follow.js";
@@ -8,10 +8,10 @@ import type { Deltas, Dimension, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
 import { DIMENSIONS, emptyState, partOf, View, valueText } from "./view.js";
 
-/** A window whose counts differ from those of an earlier reading. */
+/** A window whose counts differ from an earlier reading. */
 export interface Correction {
   readonly window: Window;
-  /** When the change was seen, in milliseconds since 1970. */
+  /** When this page noticed the change, in milliseconds since 1970. */
   readonly at: number;
   /** Whether the counts no longer change. */
   readonly isSettled: boolean;
@@ -26,12 +26,14 @@ export interface Correction {
   readonly groups: number;
 }
 
-/** How many groups of a correction are kept. */
+/** The maximum number of groups that are kept of a correction. */
 const ROWS = 10;
-/** How many corrections are kept. */
+/** The maximum number of corrections that are kept. */
 const KEPT = 200;
 
-/** The last table of some counts, and their corrections. It is kept only in memory: another user of the browser never sees it. */
+/**
+ * The last table of a query, and its corrections. Logs are kept only in memory, so another user of the browser never sees them.
+ */
 interface Log {
   last: CountTable | undefined;
   entries: Correction[];
@@ -50,7 +52,7 @@ export function correctionsOf(before: CountTable, now: CountTable, at: number): 
   });
 }
 
-/** `undefined` if nothing has changed. */
+/** The correction of a window; `undefined` if its counts haven't changed. */
 export function correctionOf(
   window: Window,
   changes: Comparison,
@@ -103,8 +105,8 @@ const STYLES = css`
 `;
 
 /**
- * What data that came late has changed since this page first read the counts: for each window the changes of the sums, and
- * the groups that changed most. {@link Corrections.record} adds the revisions of a follow.
+ * Shows what late data has changed since this page first read the counts: for each window, the changes of its sums and the
+ * groups that changed most. {@link Corrections.record} adds the revisions of a follow.
  */
 export class Corrections extends View {
   static override styles = [View.styles, shared, STYLES];
@@ -144,7 +146,7 @@ export class Corrections extends View {
     const log = this.#log;
     const { table } = this;
     if (log.last && log.last !== table) {
-      // Another range may have been read meanwhile: only windows that both have are compared.
+      // The two tables may have different ranges. Only windows that are in both are compared.
       const found = isAlike(log.last, table) ? correctionsOf(log.last, table, Date.now()) : [];
       this.#add(found);
     }
@@ -219,7 +221,7 @@ export class Corrections extends View {
   }
 }
 
-/** Whether two tables can be compared. */
+/** Whether two tables have the same metric and dimensions, so that they can be compared. */
 function isAlike(one: CountTable, other: CountTable): boolean {
   return one.metric === other.metric && one.dimensions.join() === other.dimensions.join();
 }

@@ -37,7 +37,7 @@ import {
   skeleton,
 } from "./view.js";
 
-/** The pages of the dashboard, and the elements that each needs in addition. */
+/** The pages of the dashboard, and the elements that each page loads on demand. */
 const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }>> = {
   overview: { label: "Overview", needs: ["tallyfold-cause", "tallyfold-trend"] },
   time: { label: "Over time", needs: ["tallyfold-heatmap", "tallyfold-cause", "tallyfold-trend"] },
@@ -50,7 +50,7 @@ const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }
 
 const KEEPS_TRYING = "The dashboard keeps trying.";
 
-/** Sets many properties of an element, each when it has changed. */
+/** A directive that sets several properties of an element. It sets only properties that have changed. */
 class Properties extends Directive {
   #last: { readonly [name: string]: unknown } = {};
   #isFirst = true;
@@ -63,7 +63,8 @@ class Properties extends Directive {
     const last = this.#last;
     this.#last = { ...values };
     if (element.matches(":not(:defined)")) {
-      // A property set before the element is defined would replace a later value in its first update.
+      // If a property was set before the element is defined, the element's first update would set it again, and would
+      // replace a later value.
       if (this.#isFirst)
         void customElements
           .whenDefined(element.localName)
@@ -79,7 +80,9 @@ class Properties extends Directive {
 
 const properties = directive(Properties);
 
-/** The first state of a view whose state isn't in the address. It is always the same object, so the view keeps its own state. */
+/**
+ * The first state of a view whose state isn't in the address. It is always the same object, so the view keeps its own state.
+ */
 const NO_STATE = {};
 
 /** The value of an attribute in JSON; its text if it isn't JSON. */
@@ -375,7 +378,7 @@ export class Dashboard extends Reading {
     removeEventListener("hashchange", this.#arrive);
   }
 
-  /** Goes to the place that the address names. */
+  /** Shows the state that the address contains. */
   readonly #arrive = (): void => {
     if (this.address === "none") return;
     const text = this.address === "hash" ? location.hash.slice(1) : location.search;
@@ -386,7 +389,7 @@ export class Dashboard extends Reading {
     this.requestUpdate();
   };
 
-  /** Changes what is shown, and the address with it. */
+  /** Changes what is shown, and updates the address. */
   #go(change: Partial<Omit<Place, "views">>, how: "push" | "replace" = "push"): void {
     Object.assign(this, change);
     this.#write(how);
@@ -394,7 +397,7 @@ export class Dashboard extends Reading {
 
   #write(how: "push" | "replace"): void {
     this.requestUpdate();
-    // Browsers take long to write it, and the viewer looks at the page.
+    // Browsers take long to change the address, so the page is drawn first.
     this.#written = turnOf("later").then(() => this.#writeAddress(how));
   }
 
@@ -432,7 +435,7 @@ export class Dashboard extends Reading {
     const views = this.renderRoot.querySelectorAll<LitElement>(".grid > *, .grid > .split > *");
     await Promise.all(
       Array.from(views, async (it) => {
-        // Some are loaded when they are first used.
+        // Some elements are loaded when they are first used.
         if (it.localName.includes("-")) await customElements.whenDefined(it.localName);
         await it.updateComplete;
       }),
@@ -536,7 +539,7 @@ export class Dashboard extends Reading {
       event.preventDefault();
       const at = edge ?? (names.indexOf(this.view) + way + names.length) % names.length;
       this.#go({ view: names[at] as string });
-      // The focus does not wait for the address.
+      // Moves the focus after rendering, without waiting for the address.
       void super.getUpdateComplete().then(() => {
         this.renderRoot.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
       });
@@ -588,7 +591,7 @@ export class Dashboard extends Reading {
     this.#go({ where, by: this.#free(where) });
   };
 
-  /** Opens the page over time at a change, and explains the change. */
+  /** Opens the page “Over time” with the range of a change marked, and explains the change. */
   readonly #opened = ({ detail }: CustomEvent<Pick<Place, "marked" | "by" | "views">>): void => {
     const { views, ...place } = detail;
     this.#views = views;
@@ -607,7 +610,7 @@ export class Dashboard extends Reading {
       else views[`${view}.${name}`] = value;
     }
     this.#views = views;
-    // The view shows it already.
+    // The view already shows its new state, so the dashboard can update later.
     this.#written = turnOf("later").then(() => {
       this.requestUpdate();
       this.#writeAddress("replace");
@@ -688,7 +691,7 @@ export class Dashboard extends Reading {
         <div class="state"><strong>No server</strong><p>Set the attribute src to the path of the server for web apps.</p></div>
       </section>`;
     }
-    // What the first view needs comes first.
+    // Further elements are loaded when there are counts, so that they don't delay the first view.
     if (this.table !== undefined) need(...(PAGES[this.view]?.needs ?? []));
     return this.#pages[this.view]?.() ?? nothing;
   }
@@ -760,7 +763,7 @@ export class Dashboard extends Reading {
     `,
   };
 
-  /** What stands in place of budgets and alerts while there are no rules. */
+  /** What is shown instead of budgets and alerts while the rules file is being read, or if it can't be read. */
   #rulesState(): TemplateResult | undefined {
     const { error, isRead } = this.#rules;
     if (isRead) return undefined;
@@ -795,7 +798,7 @@ export class Dashboard extends Reading {
     });
   }
 
-  /** What is settled, provisional and missing, and when it was read. */
+  /** Which windows are settled, provisional or missing, and when the counts were read. */
   #status(): TemplateResult {
     const table = this.table;
     const { time, zoneAt, count, span } = this.formats;

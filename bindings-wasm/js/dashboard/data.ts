@@ -1,5 +1,5 @@
-// Where the dashboard's counts come from: a client of the server for web apps, which reads a range in one request and keeps
-// what no longer changes for as long as the page is open. The library reads and adds up all counts.
+// Loads the dashboard's counts with a client of the server for web apps. The client reads a range in one request. While the
+// page is open, it keeps the settled windows of the last queries. The library reads and adds up all counts.
 
 import { Client } from "../src/client/client.js";
 import { init } from "../src/loading/library.js";
@@ -12,7 +12,7 @@ import type { DashboardQuery, LoadOptions } from "./elements.js";
 import { iso } from "./range.js";
 import { turn } from "./turns.js";
 
-/** What was read of a range: all of it, or as much as could be read, and why not more. */
+/** The counts of a range, as far as they could be read, and the error if some could not be read. */
 export interface Loaded {
   /** `undefined` if nothing could be read. */
   readonly table: CountTable | undefined;
@@ -21,7 +21,7 @@ export interface Loaded {
 
 const sources = new Map<string, Source>();
 
-/** The counts of one server for web apps, shared by all elements of the page. */
+/** Returns the source of counts for one server for web apps. All elements of the page share it. */
 export function sourceOf(src: string): Source {
   const address = new URL(src, document.baseURI).href.replace(/\/+$/, "");
   const source = sources.get(address) ?? new Source(address);
@@ -31,13 +31,13 @@ export function sourceOf(src: string): Source {
 
 /** The maximum number of tables that are kept. */
 const KEPT = 6;
-/** A range of fewer windows is read window by window. */
+/** If a table of the query is kept, and fewer windows than this are wanted, they are requested one by one. */
 const WORTH_A_RANGE = 2;
 
 export class Source {
   readonly #client: Client;
   readonly #ranges: Ranges;
-  /** What was read, by metric, dimensions and length of the windows; the one used last at the end. */
+  /** The tables that were read, by metric, dimensions and window length. The most recently read table is the last. */
   readonly #tables = new Map<string, CountTable>();
   readonly #underWay = new Map<string, Promise<Loaded>>();
 
@@ -52,8 +52,8 @@ export class Source {
   }
 
   /**
-   * The counts of a range. Identical concurrent requests without a signal are coalesced. The library's errors are in the result; the
-   * promise rejects if the signal aborts.
+   * Loads the counts of a range. Coalesces identical concurrent requests that have no signal. The result contains the library's
+   * errors, but if the signal aborts, the promise rejects.
    */
   load(query: DashboardQuery, options: LoadOptions = {}): Promise<Loaded> {
     const key = JSON.stringify([keyOf(query), query.start, query.end]);
@@ -69,7 +69,7 @@ export class Source {
     const have = this.#tables.get(key);
     const stop = new AbortController();
     const begin = (range: Window) => this.#ranges.begin(query, range, stop.signal);
-    // The whole range is requested before the library is compiled, so that its counts come sooner.
+    // The whole range is requested before the library is compiled, so that the counts come sooner.
     const whole = have === undefined ? begin(query) : undefined;
     try {
       await init();
@@ -80,7 +80,7 @@ export class Source {
         ...query,
         have,
         concurrency: 8,
-        // A viewer sees what is there, and can try again.
+        // The collect does not wait out an outage: the viewer sees what could be read, and can try again.
         patienceMs: 0,
         signal,
         onProgress: onProgress && (({ done, planned }: Progress) => onProgress(done, planned)),
@@ -125,7 +125,7 @@ function wantedOf({ start, end, window }: DashboardQuery, have: CountTable | und
   return wanted;
 }
 
-/** From the first of the windows to the last. */
+/** The range from the start of the first window to the end of the last. */
 function spanOf(wanted: ReadonlySet<string>): Window {
   const times = Array.from(wanted, (place) => place.split("/").map(Number));
   const start = Math.min(...times.map(([from]) => from as number));
@@ -146,12 +146,12 @@ const AHEAD = 64;
 const AT_ONCE_MS = 8;
 
 /**
- * Answers the client's requests for single windows from the lines of one request for the whole range. Windows
- * that the range lacks are requested one by one; so are all windows if the server has no ranges.
+ * Answers the client's requests for single windows from the lines of one response for the whole range. Requests the windows
+ * that this response lacks one by one, or all windows if the server does not support ranges.
  */
 class Ranges {
   readonly #address: string;
-  /** Several may have the same key: this week's range, and last week's. */
+  /** The streams and their keys. Streams may have the same key, such as this week's range and last week's range. */
   readonly #streams = new Map<RangeStream, string>();
   #isMissing = false;
 
@@ -159,7 +159,10 @@ class Ranges {
     this.#address = address;
   }
 
-  /** Requests a range. Its lines are read once it is known which windows are wanted. */
+  /**
+   * Requests a range. Its lines are read once it is known which windows are wanted. Returns `undefined` if the server does not
+   * support ranges.
+   */
   begin(query: DashboardQuery, range: Window, signal: AbortSignal): RangeStream | undefined {
     if (this.#isMissing) return undefined;
     const asked = new URLSearchParams({
@@ -188,7 +191,7 @@ class Ranges {
       if (response.ok && type.includes("ndjson")) await stream.read(response);
       else if ([400, 404, 405, 501].includes(response.status)) this.#isMissing = true;
     } catch {
-      // Each window is then requested by itself, and its error reports what is wrong.
+      // Each window is then requested by itself. The errors of these requests report what is wrong.
     } finally {
       stream.end();
     }
@@ -226,7 +229,7 @@ class RangeStream {
     this.#known = resolve;
   });
 
-  /** Sets which windows are wanted. */
+  /** Sets which windows are wanted, and lets `read` begin. */
   want(wanted: ReadonlySet<string>): void {
     this.#wanted = new Set(wanted);
     this.#known();
@@ -246,7 +249,7 @@ class RangeStream {
         until = performance.now() + AT_ONCE_MS;
       }
       if (place !== undefined) {
-        // A `Response` of its own for each window would take longer than the window.
+        // Making a `Response` for each window would take longer than reading the window.
         const whole = async () => line.slice().buffer;
         await this.#put(place, { status: 200, headers, arrayBuffer: whole });
         place = undefined;
@@ -264,7 +267,7 @@ class RangeStream {
     return this.#wanted.has(place) && !this.#waiting.has(place);
   }
 
-  /** The answer for a window; `undefined` if the range does not have it. */
+  /** Takes the response for a window, and waits if it has not arrived yet. `undefined` if the range lacks the window. */
   take(place: string): Promise<FetchResponse | undefined> | FetchResponse | undefined {
     const found = this.#arrived.get(place);
     if (found || this.#isOver || !this.#wanted.has(place)) {
@@ -296,14 +299,17 @@ class RangeStream {
   }
 
   #answer(place: string, response: FetchResponse): void {
-    // A window that is requested again is requested by itself.
+    // If the client requests this window again, the request goes to the server.
     this.#wanted.delete(place);
     this.#waiting.get(place)?.(response);
     this.#waiting.delete(place);
   }
 }
 
-/** What the server would answer if the window was requested by itself. The server has retried its call, so the client doesn't. */
+/**
+ * The response that the server would send to a request for this window alone. The server has already retried its call to the
+ * service, so the client does not retry it.
+ */
 function refusal(error: {
   readonly code: string;
   readonly message: string;
@@ -323,7 +329,7 @@ function refusal(error: {
 
 async function* linesOf({ body }: Response): AsyncGenerator<Uint8Array> {
   const reader = body?.getReader();
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of a line whose end has not arrived. */
   const begun: Uint8Array[] = [];
   while (reader) {
     const { done, value } = await reader.read();

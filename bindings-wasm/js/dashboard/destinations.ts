@@ -1,4 +1,4 @@
-// `<tallyfold-destinations>`: which destinations lose most events; or sources, events or reasons, depending on `by`.
+// `<tallyfold-destinations>`: the destinations that lose most events; or the sources, events or reasons, depending on `by`.
 
 import type { Dimension } from "../src/values/types.js";
 import { Groups } from "./groups.js";

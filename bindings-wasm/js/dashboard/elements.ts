@@ -4,24 +4,24 @@ import type { CountTable, SavedTable } from "../src/tables/table.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
 
-/** What a view shows of each group: numbers of events, or their shares. */
+/** Whether views show numbers of events or shares. */
 export type Unit = "counts" | "percent";
 
-/** Which rows a view shows: those with one of the values, for each dimension named. */
+/** Which rows a view shows: rows that have one of the given values in each given dimension. */
 export type Where = { readonly [N in Dimension]?: readonly string[] };
 
 /** The counts that a view requests from its server. */
 export interface DashboardQuery {
   readonly metric: Metric;
   readonly dimensions: readonly Dimension[];
-  /** The first timestamp of the range, and the first one after it, as ISO 8601 that ends in `Z`. */
+  /** The start of the range (included) and its end (excluded), as ISO 8601 that ends in `Z`. */
   readonly start: string;
   readonly end: string;
   /** The length of the windows that are read. */
   readonly window: TimeStep;
 }
 
-/** How the counts of a view are loaded. */
+/** Options for loading counts. */
 export interface LoadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called when a window has been read. */
@@ -29,14 +29,14 @@ export interface LoadOptions {
 }
 
 /**
- * What all elements of the dashboard have in common. Each property has the attribute of the same name, unless it says
- * otherwise.
+ * The properties that all elements of the dashboard have. Each property has an attribute of the same name, unless its
+ * description says otherwise.
  */
 export interface DashboardElement extends HTMLElement {
   /** The path under which the server for web apps is mounted, such as `/tallyfold`. */
   src: string;
   /**
-   * The time that is shown: a length that ends now, such as `24h` or `7d`, or two timestamps with a `/` between them:
+   * The range that is shown: a length of time that ends now, such as `24h` or `7d`, or two timestamps with a `/` between them:
    * `2026-01-01T00:00:00Z/2026-01-02T00:00:00Z`. Default: `24h`.
    */
   period: string;
@@ -45,15 +45,21 @@ export interface DashboardElement extends HTMLElement {
   unit: Unit;
   /** The time zone of all times: `UTC`, `local` for the viewer's own, or a name such as `Europe/Berlin`. */
   zone: string;
-  /** The language in which numbers and times are written. By default, that of the page. */
+  /** The language of numbers and times. Default: the language of the page, or of the browser if the page declares none. */
   locale: string | undefined;
-  /** Rules as TOML, for the views that need some. In `<tallyfold-dashboard>`, the attribute `rules` is an address instead: {@link TallyfoldDashboard.rulesSrc}. */
+  /**
+   * Rules as TOML, for the views that need rules. In `<tallyfold-dashboard>`, the attribute `rules` is the address of a file
+   * instead: {@link TallyfoldDashboard.rulesSrc}.
+   */
   rules: string | undefined;
 }
 
-/** A single view. Inside of `<tallyfold-dashboard>` it gets its counts from there; alone, it reads them from `src`. */
+/**
+ * A single view. Inside `<tallyfold-dashboard>`, it gets its counts from the dashboard. On its own, it reads them from `src`,
+ * or the page sets `table`.
+ */
 export interface DashboardView extends DashboardElement {
-  /** The counts: a table by the dimension `by` and any others, window by window. No attribute. */
+  /** The counts, window by window: a table with the dimension `by` and any others. No attribute. */
   table: CountTable | SavedTable | undefined;
   /** The counts of the same time a week before. No attribute. */
   tableBefore: CountTable | SavedTable | undefined;
@@ -63,7 +69,7 @@ export interface DashboardView extends DashboardElement {
   where: Where;
   /** Whether counts are being read. No attribute. */
   loading: boolean;
-  /** What went wrong when they were last read. No attribute. */
+  /** The error of the last reading. No attribute. */
   error: unknown;
   /** Reads the counts again. */
   refresh(): Promise<void>;
@@ -86,7 +92,9 @@ export interface DashboardCluster {
 export interface TallyfoldDashboard extends DashboardElement {
   /** The clusters to switch between, instead of `src`. The attribute is JSON. */
   clusters: readonly DashboardCluster[];
-  /** The address of a file of rules. If it can't be read, no other rules apply. Its attribute is `rules`. */
+  /**
+   * The address of a rules file. If the file can't be read, no other rules apply. The attribute of this property is `rules`.
+   */
   rulesSrc: string | undefined;
   /** The name of the cluster that is shown. */
   cluster: string | undefined;
@@ -98,24 +106,27 @@ export interface TallyfoldDashboard extends DashboardElement {
   address: "hash" | "query" | "none";
   /** The title. Default: `Event delivery`. */
   heading: string;
-  /** Whether it reads windows as they close. */
+  /** Whether the dashboard reads new windows as they close. Default: `true`. */
   live: boolean;
   /** Reads the counts again. */
   refresh(): Promise<void>;
 }
 
-/** A value that was chosen, to show only its rows. */
+/** The viewer has selected a value, to show only its rows. */
 export type SelectEvent = CustomEvent<{ readonly dimension: Dimension; readonly value: string }>;
-/** A range that was marked in a chart. */
+/** The viewer has marked a range in a chart. */
 export type BrushEvent = CustomEvent<Window>;
-/** A part of the state that belongs in the address: undefined for what has its default again. */
+/** Changes of a view's state for the address. `undefined` means that a value is its default again. */
 export type StateEvent = CustomEvent<{ readonly [name: string]: string | undefined }>;
-/** Counts that were read, and are on the page now. If only some could be read, an event of the failure follows. */
+/** Counts were read, and the page shows them. If some could not be read, a `tallyfold-error` event follows. */
 export type LoadEvent = CustomEvent<{
   readonly query: DashboardQuery;
   readonly table: CountTable;
 }>;
-/** What went wrong. Its text is on the page now; if the rules could not be read, on the page of the alerts. */
+/**
+ * Something went wrong, and the page shows the text of the error. If the rules could not be read, the dashboard shows it on the
+ * page of the alerts. If the history of the usual values could not be read, no text is shown.
+ */
 export type FailureEvent = CustomEvent<{ readonly error: unknown }>;
 
 declare global {

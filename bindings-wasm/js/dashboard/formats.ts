@@ -1,10 +1,10 @@
-// How views write numbers, shares and times: by Intl, in the page's language and the chosen zone.
+// Formats numbers, shares and times with Intl, in the page's language and the chosen time zone.
 
 /** The formats of one language and one time zone. */
 export interface Formats {
   /** A number of events, exact. */
   count(value: bigint | number): string;
-  /** A number of events in few characters, such as `1.2M`. It stands only next to the exact number. */
+  /** A number of events in few characters, such as `1.2M`. It is only shown alongside exact numbers. */
   compact(value: bigint | number): string;
   /** A change, with its sign. */
   delta(value: bigint | number): string;
@@ -15,15 +15,15 @@ export interface Formats {
   date(ms: number | string): string;
   /** Date and time of day. */
   moment(ms: number | string): string;
-  /** From one time to another. */
+  /** The time from `start` to `end`. */
   span(start: number | string, end: number | string): string;
-  /** The name of the zone, to stand next to times, such as `UTC` or `GMT+1`. */
+  /** The name of the zone at this time, to show next to times, such as `UTC` or `GMT+1`. */
   zoneAt(ms: number | string): string;
 }
 
 const kept = new Map<string, Formats>();
 
-/** The name that Intl has for a zone of the dashboard. A zone that does not exist is UTC here, and an error in its element. */
+/** The name of a zone for Intl. For a zone that does not exist, this is `UTC`, and the element shows an error. */
 export function zoneName(zone: string | undefined): string {
   if (zone === "local") return Intl.DateTimeFormat().resolvedOptions().timeZone;
   return zone && isZone(zone) ? zone : "UTC";
@@ -34,7 +34,7 @@ const zones = new Map([
   ["local", true],
 ]);
 
-/** Whether there is such a zone. */
+/** Whether the zone exists. */
 export function isZone(zone: string): boolean {
   const known = zones.get(zone);
   if (known !== undefined) return known;
@@ -58,7 +58,7 @@ export function formats(locale: string | undefined, zone: string): Formats {
 
 function made(given: string | undefined, zone: string): Formats {
   const locale = valid(given);
-  // Each takes milliseconds to make, and the first view needs only half of them.
+  // Making a formatter takes milliseconds, and the first view needs only half of them.
   const soon = <T>(make: () => T) => {
     let own: T | undefined;
     return () => (own ??= make());
@@ -109,7 +109,7 @@ function made(given: string | undefined, zone: string): Formats {
   };
 }
 
-/** The language of an element: its own, or that of the page. */
+/** The language of an element: its property `locale`, the nearest attribute `lang`, or the language of the page. */
 export function languageOf(
   element: HTMLElement & { locale?: string | undefined },
 ): string | undefined {
@@ -121,7 +121,7 @@ function ms(at: number | string): number {
   return typeof at === "string" ? Date.parse(at) : at;
 }
 
-/** The language, or the browser's own if this is not the name of a language. */
+/** The language; `undefined`, which stands for the browser's language, if `locale` is not the name of a language. */
 function valid(locale: string | undefined): string | undefined {
   try {
     return locale === undefined ? undefined : Intl.getCanonicalLocales(locale)[0];

@@ -1,4 +1,4 @@
-// What is wrong with what a page gives the elements: their attributes, and a file of rules.
+// Mistakes in what a page gives to the elements: in their attributes, or in the address of a rules file.
 
 import { isZone } from "./formats.js";
 import { rangeOf } from "./range.js";
@@ -13,7 +13,7 @@ export class PageError extends Error {
   }
 }
 
-/** What is wrong with an attribute, or with the property of the same name. */
+/** A mistake in an attribute, or in the property of the same name. */
 export function invalid(attribute: string, message: string): PageError {
   return new PageError(`The attribute ${attribute} is invalid`, message);
 }

@@ -1,5 +1,5 @@
-// Globals of the browser, or substitutes that let a server that renders pages import this module. The module defines no elements
-// there.
+// Globals of the browser, or substitutes on a server that renders pages. With the substitutes, the server can import the
+// dashboard, which defines no elements there.
 
 export const ElementHere: typeof HTMLElement =
   globalThis.HTMLElement ?? (class {} as unknown as typeof HTMLElement);

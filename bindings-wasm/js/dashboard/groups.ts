@@ -1,4 +1,4 @@
-// A ranked table of groups: what `<tallyfold-destinations>` and `<tallyfold-reasons>` have in common.
+// A ranked table of groups: the base class of `<tallyfold-destinations>` and `<tallyfold-reasons>`.
 
 import {
   type CSSResultGroup,
@@ -18,7 +18,7 @@ import { barsOf, type Trends, trendsOf } from "./trends.js";
 import { turnOf } from "./turns.js";
 import { DIMENSIONS, emptyState, grouped, View, valueText, visible } from "./view.js";
 
-/** A column of numbers: the count that it shows, and what rows are ranked by when it is chosen. */
+/** A column of numbers: the count that it shows, and what rows are ranked by when the viewer sorts by this column. */
 interface Column {
   readonly name: CountName;
   readonly label: string;
@@ -48,18 +48,18 @@ const COLUMNS: readonly [Column, Column, Column] = [
   },
 ];
 
-/** The columns of reasons, which are given for what was not delivered. */
+/** The columns of a table of reasons. Only events that were not delivered have reasons. */
 const LOST: readonly [Column, Column] = [COLUMNS[1], COLUMNS[0]];
 
 type Group = Row<Dimension>;
 
 /** How many rows are shown at first. */
 const FIRST = 12;
-/** From this many rows on, only those in sight are in the document. */
+/** If the viewer shows all rows, and there are more than this, only rows in or near the visible part are in the document. */
 const MANY = 150;
 const ROW_PX = 33;
 
-/** Rows of one dimension, ranked, with a search and a trend. */
+/** A ranked table of the values of one dimension, with a search field, and a trend for each value. */
 export abstract class Groups extends View {
   static override styles: CSSResultGroup = [
     View.styles,
@@ -279,7 +279,7 @@ export abstract class Groups extends View {
   /** The rows in the document. */
   #seen: readonly Group[] = [];
   #changes: ReadonlyMap<string, ComparisonRow<Dimension>> | undefined;
-  /** All groups together. */
+  /** The sums of all groups. */
   #totals: Counts | undefined;
   #trends: Trends | undefined;
   /** Resolves when the rows have their trends and changes. */
@@ -329,20 +329,20 @@ export abstract class Groups extends View {
     }
   }
 
-  /** Adds to the rows what takes longer to compute, once they are drawn: trends, and the week before. */
+  /** Once the rows are drawn, adds what takes longer to compute: the trends, and the comparison with the week before. */
   async #add(): Promise<void> {
     this.#changes = undefined;
     const { shown, dimension } = this;
     const groups = this.#groups;
     await turnOf("later");
-    // Other rows get theirs after an update of their own.
+    // If the rows have changed meanwhile, their own update adds this to them.
     if (this.#groups !== groups || this.dimension !== dimension) return;
     this.#compare();
     if (shown && this.range) this.#trends ??= trendsOf(shown, dimension, this.range);
     this.requestUpdate();
   }
 
-  /** An update is complete when the rows have all that they show. */
+  /** An update is complete when the rows have their trends and changes. */
   protected override async getUpdateComplete(): Promise<boolean> {
     await super.getUpdateComplete();
     await this.#added;
@@ -363,13 +363,16 @@ export abstract class Groups extends View {
     return this.#isReason ? LOST : COLUMNS;
   }
 
-  /** Whether the week before is shown: also while it is read, but not if nothing can be read. */
+  /**
+   * Whether there is a column for the week before. There is one also while that week is being read, but not in a compact table,
+   * for a long range, or if the view has no way to read that week.
+   */
   get #isCompared(): boolean {
     const isLong = this.range !== undefined && !isCompared(this.range);
     return !this.isCompact && !isLong && (this.tableBefore ?? this.load ?? this.src) !== "";
   }
 
-  /** Compares with the same time a week before, if all of it is known. */
+  /** Compares the groups with the same time a week before, unless either time has gaps. */
   #compare(): void {
     const { shownBefore: before, shown, range } = this;
     if (!this.#groups || !before || !shown || !range) return;
@@ -408,7 +411,10 @@ export abstract class Groups extends View {
     this.#from = 0;
   }
 
-  /** Rows show other values in place, which is fast. The focus follows its value, or goes to the table. */
+  /**
+   * Updates reuse rows for other values, which is fast. So the focus is moved to the row that now has the focused value, or to
+   * the table if there is none.
+   */
   protected override update(changed: PropertyValues): void {
     const buttons = () => Array.from(this.renderRoot.querySelectorAll("tbody th button"));
     const focused = this.shadowRoot?.activeElement;
@@ -503,7 +509,7 @@ export abstract class Groups extends View {
     </th>`;
   }
 
-  /** Sorts down, then up, then in the default order. */
+  /** Sorts by the column, then in reverse, then in the default order. */
   #sort(key: string): void {
     const { sort } = this.state;
     const next = sort === key ? `${key}-up` : sort === `${key}-up` ? undefined : key;
@@ -547,7 +553,10 @@ export abstract class Groups extends View {
     return this.#isReason ? "filtered" : "errors";
   }
 
-  /** The share of a cell: for a reason, its part of all that was lost; else, of the group's own events. */
+  /**
+   * The share of a cell. For a reason, it is the part of all failed events, or of all filtered events; otherwise, it is the
+   * rate of the group's own events.
+   */
   #rate({ name, share }: Column, counts: Counts): number | null {
     if (!this.#isReason) return counts.rates[share];
     const whole = this.#totals?.[name] ?? 0n;
@@ -589,7 +598,7 @@ export abstract class Groups extends View {
     </span>`;
   }
 
-  /** The largest share of the first rows: the length of the longest bar. */
+  /** The largest share among the first rows. A bar for this share has the full length. */
   #mostShare(): number {
     return this.#rows.slice(0, MANY).reduce((most, row) => Math.max(most, this.#partOf(row)), 0);
   }

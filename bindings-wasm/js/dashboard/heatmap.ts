@@ -1,4 +1,5 @@
-// `<tallyfold-heatmap>`: which value, and when. A row for each value of a dimension, a column for each step of time.
+// `<tallyfold-heatmap>`: which values had failed or filtered events, and when. It has a row for each value of a dimension, and
+// a column for each step of time.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
@@ -21,7 +22,7 @@ export interface HeatmapLine {
   /** How many values the row adds up. */
   readonly values: number;
   readonly cells: Cells;
-  /** The same time a week before. */
+  /** The cells of the same time a week before. */
   readonly before: Cells;
 }
 
@@ -34,7 +35,7 @@ export interface HeatmapModel {
 
 /** The maximum number of columns. */
 const COLUMNS = 97;
-/** The approximate maximum number of labels of time. */
+/** The approximate maximum number of time labels. */
 const LABELS = 9;
 
 /** The rows with the most failed or filtered events, and one for all other values together. */
@@ -47,7 +48,7 @@ export function heatmapOf(
     readonly rows: number;
     readonly range: Window;
     readonly zone: string;
-    /** What the shares are of, this week and the week before. By default, all events of the row. */
+    /** The events that the shares refer to, in this week and in the week before. By default, all events of the row. */
     readonly wholes?: readonly (CountTable | undefined)[];
   },
 ): HeatmapModel {
@@ -92,9 +93,11 @@ export function heatmapOf(
   return { slots, ticks: ticksOf(slots, zone, LABELS), lines };
 }
 
-/** The steps of the scale for shares: each holds what is below its limit and not in the one before. */
+/**
+ * The limits of the steps of the scale for shares. A step contains the shares below its limit that no earlier step contains.
+ */
 const SHARES = [0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, Number.POSITIVE_INFINITY];
-/** The steps of the scale for differences of shares. */
+/** The limits of the steps of the scale for differences of shares. */
 const DIFFERENCES = [-0.1, -0.02, -0.005, 0.005, 0.02, 0.1, Number.POSITIVE_INFINITY];
 
 /** The step of a share: 0 only for a share of 0. */
@@ -265,11 +268,11 @@ const STYLES = css`
 `;
 
 /**
- * Values of a dimension by time, coloured by the share of events that failed or were filtered, or by how this share
- * differs from the same time a week before.
+ * Shows the values of a dimension over time. The colour of a cell shows the share of events that failed or were filtered, or
+ * how this share differs from the same time a week before.
  *
- * Arrow keys move through the cells; with the shift key, or by a drag, they mark a range of time, which fires
- * `tallyfold-brush`. Enter, or a click on a value, fires `tallyfold-select`.
+ * Arrow keys move through the cells. Shift with an arrow key, or a drag, marks a range of time, which fires `tallyfold-brush`.
+ * Enter, or a click on a value, fires `tallyfold-select`.
  */
 export class Heatmap extends View {
   static override properties = {
@@ -280,7 +283,7 @@ export class Heatmap extends View {
 
   static override styles = [View.styles, shared, STYLES];
 
-  /** How many values have a row of their own. */
+  /** The maximum number of values that have a row of their own. */
   declare rows: number;
   /** The range of time that is marked. */
   declare marked: Window | undefined;
@@ -288,7 +291,7 @@ export class Heatmap extends View {
   #model: HeatmapModel | undefined;
   /** The cell of the cursor: its row, and its slot, or -1 for the value of the row. */
   #cursor: Place = { line: 0, slot: 0 };
-  /** Where the marked range was begun. */
+  /** The slot where the marking began. */
   #anchor: number | undefined;
   #isDragging = false;
 
@@ -450,7 +453,7 @@ export class Heatmap extends View {
     return then === null ? "none" : `change${stepOfDifference(now - then)}`;
   }
 
-  /** The share that the view is about. */
+  /** The share of a cell that the view shows: its error rate or its filter rate. */
   #shareOf(cell: Cell | undefined): number | null {
     if (!cell) return null;
     return this.#measure === "error_rate" ? cell.rates.error : cell.rates.filter;
@@ -624,7 +627,7 @@ export class Heatmap extends View {
 
   protected override updated(changed: PropertyValues<this>): void {
     super.updated(changed);
-    // One cell takes part in the order of the tab key.
+    // Only one cell can be reached with the Tab key.
     const body = this.shadowRoot?.querySelector("tbody");
     const cell = body?.rows[this.#cursor.line]?.cells[this.#cursor.slot + 1];
     if (!cell || cell.tabIndex === 0) return;
@@ -647,7 +650,7 @@ export class Heatmap extends View {
     if (first && last) this.marked = { start: iso(first.start), end: iso(last.end) };
   }
 
-  /** Reports the marked range. */
+  /** Ends the marking, and fires the event of the marked range. */
   #finish(): void {
     const isMarking = this.#anchor !== undefined;
     this.#anchor = undefined;

@@ -13,7 +13,7 @@ const LOADERS: Readonly<Record<string, () => Promise<CustomElementConstructor>>>
 
 const begun = new Set<string>();
 
-/** Defines an element, unless the page has it already, or is rendered by a server. */
+/** Defines an element, unless the page has it already. Does nothing on a server that renders pages. */
 export function define(name: string, element: CustomElementConstructor): void {
   const elements = globalThis.customElements;
   if (elements && !elements.get(name)) elements.define(name, element);
@@ -32,7 +32,7 @@ export function need(...names: string[]): void {
   }
 }
 
-/** Loads the elements that the page contains, and those that are added to it later. */
+/** Loads the elements that the page contains, and the elements that are added to it later. */
 export function watch(): void {
   const all = Object.keys(LOADERS).join();
   const look = (root: ParentNode) => {

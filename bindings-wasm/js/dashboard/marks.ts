@@ -1,11 +1,11 @@
-// How views mark windows that are not settled, and the styles that they share.
+// The marks for windows that are not settled, and the styles that several views share.
 
 import { css, html, type TemplateResult } from "lit";
 import type { CountTable } from "../src/tables/table.js";
 import type { Window } from "../src/values/types.js";
 import type { State } from "./slots.js";
 
-/** In words, what is known of a slot; nothing if it is settled. */
+/** What is known of a slot, in words; empty if it is settled. */
 export const STATES: { readonly [S in State]: string } = {
   settled: "",
   provisional: "provisional: these counts may still change",
@@ -13,7 +13,7 @@ export const STATES: { readonly [S in State]: string } = {
   missing: "missing: nothing is known of this time",
 };
 
-/** Which marks a view uses, and what they mean: only those that it shows. */
+/** A legend of the marks that a view shows. */
 export function marks(states: Iterable<State>): TemplateResult {
   const shown = new Set(states);
   return html`<ul class="marks" part="marks">
@@ -26,7 +26,7 @@ export function marks(states: Iterable<State>): TemplateResult {
   </ul>`;
 }
 
-/** What the styles of these views add to those of all views. */
+/** The styles that several views add to the styles of all views. */
 export const shared = css`
   :host {
     --mark: light-dark(rgb(0 0 0 / 42%), rgb(255 255 255 / 48%));
@@ -125,7 +125,7 @@ export const shared = css`
   }
 `;
 
-/** What is known of the windows of a range. */
+/** The states of the windows of a range, without `settled`. If windows are missing, the state is `partial`. */
 export function statesOf(table: CountTable, range: Window): State[] {
   const states: State[] = table.provisional.length > 0 ? ["provisional"] : [];
   return table.gaps(range).length > 0 ? [...states, "partial"] : states;

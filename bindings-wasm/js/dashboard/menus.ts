@@ -1,20 +1,20 @@
-// The two menus of a view: what it can be saved as, and commands that give the same numbers.
+// The two menus of a view: the formats to export it in, and commands that print the same numbers.
 
 import { html, type LitElement, nothing, type TemplateResult } from "lit";
 import type { CountTable } from "../src/tables/table.js";
 import type { DashboardQuery, Where } from "./elements.js";
 
-/** Something that a view can be saved as. */
+/** A format that a view can be exported in. */
 export interface ExportItem {
-  /** Such as `PNG`. */
+  /** The text of the menu item, such as `PNG`. */
   readonly label: string;
-  /** The ending of the file's name. */
+  /** The extension of the file name, without a dot. */
   readonly extension: string;
   /** Makes the file. */
   make(): Blob | Promise<Blob>;
 }
 
-/** What the menus need of a view. */
+/** The properties of a view that the menus use. */
 export interface Menued extends LitElement {
   readonly query: DashboardQuery | undefined;
   readonly where: Where;
@@ -44,7 +44,7 @@ export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateRe
   )}${query ? disclosure(view, "Command", PROMPT, () => commandList(commandsOf(view, query))) : nothing}`;
 }
 
-/** A button that opens a box below it. The box closes when something else is used, and by the key Escape. */
+/** A button that opens a box below it. The box closes when a click or the focus goes elsewhere, and on Escape. */
 function disclosure(
   view: Menued,
   label: string,
@@ -66,7 +66,7 @@ function disclosure(
 
 function toggled({ currentTarget }: Event, view: Menued): void {
   const menu = currentTarget as HTMLDetailsElement;
-  // The box is filled while it is open.
+  // The box has content only while it is open.
   view.requestUpdate();
   if (!menu.open) return;
   const close = (event: Event) => {
@@ -103,7 +103,7 @@ function tables(view: Menued): ExportItem[] {
       make: async () => {
         const { exportCounts, init } = await import("../src/export.js");
         await init();
-        // Windows are added up to one row per group: what the view shows.
+        // The file has one row per group, with the sums of all windows, like the view.
         const csv = exportCounts(table(), { format: "csv", onNote: () => {} });
         return new Blob([...csv], { type: "text/csv" });
       },
@@ -177,7 +177,7 @@ function copy(text: string): (event: Event) => Promise<void> {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
-      // Without permission, the viewer copies the marked text.
+      // Without permission to use the clipboard, the text is selected, and the viewer can copy it.
       const pre = button.closest(".command")?.querySelector("pre");
       if (pre) getSelection()?.selectAllChildren(pre);
       button.textContent = "Press Ctrl+C";
@@ -188,7 +188,7 @@ function copy(text: string): (event: Event) => Promise<void> {
   };
 }
 
-/** Commands that give the numbers of a view. */
+/** Commands that print the numbers of a view. */
 export function commandsOf(
   { by, where }: Pick<Menued, "by" | "where">,
   { metric, start, end, window, dimensions }: DashboardQuery,
@@ -236,10 +236,10 @@ console.table(table${kept.length ? `.filter({ ${jsKept} })` : ""}.groupBy("${by}
   ];
 }
 
-/** Characters that don't show, or change the direction of what follows: those of the core's `text::is_unseen`. */
+/** Characters that are invisible, or change the direction of text. The core's `text::is_unseen` has the same set. */
 export const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2065\u{e0001}-\u{e007f}]/gu;
 
-/** A literal that both Python and JavaScript read. */
+/** A string literal that is valid in both Python and JavaScript. */
 function literal(value: string): string {
   const hidden = (found: string) =>
     Array.from({ length: found.length }, (_, at) => unit(found.charCodeAt(at))).join("");
@@ -250,7 +250,7 @@ function unit(code: number): string {
   return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** An argument of a POSIX shell; with `$'…'` of bash and zsh if it has characters that don't show. */
+/** Quotes an argument for a POSIX shell. For invisible characters, it uses `$'…'`, which bash and zsh support. */
 function shellQuoted(value: string): string {
   if (value.search(HIDDEN) < 0) {
     return /^[\w=.,:/@%+-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;

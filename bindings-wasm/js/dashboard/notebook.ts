@@ -1,5 +1,5 @@
-// The widget of notebooks, as anywidget loads it: one module with everything inside. It shows the tables that Python hands over, and
-// requests nothing.
+// The widget for notebooks, which anywidget loads as one self-contained module. It shows the tables that Python passes to it,
+// and sends no requests.
 
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
 import { CountTable } from "../src/tables/table.js";
@@ -15,7 +15,7 @@ import { parts, tokens } from "./styles.js";
 import { Trend } from "./trend.js";
 import { DIMENSIONS, dimensionsOf } from "./view.js";
 
-/** What anywidget hands over: the traits of the Python object. */
+/** The model that anywidget passes to the widget: the traits of the Python object. */
 interface Model {
   get(name: "delivery" | "ingestion" | "left_out"): string;
 }
@@ -49,7 +49,7 @@ class Notebook extends LitElement {
 
   declare delivery: CountTable;
   declare ingestion: CountTable | undefined;
-  /** What Python has left out, as a sentence; empty if nothing. */
+  /** A sentence about what Python has left out; empty if it has left out nothing. */
   declare leftOut: string;
   declare by: Dimension;
   declare unit: Unit;
@@ -65,7 +65,9 @@ class Notebook extends LitElement {
     });
   }
 
-  /** Shows only these rows, grouped by a dimension that they leave open. */
+  /**
+   * Shows only the rows that `where` selects. If it restricts the current dimension or is empty, groups by the first free one.
+   */
   #go(where: Where): void {
     this.where = where;
     const isAll = Object.keys(where).length === 0;

@@ -1,4 +1,4 @@
-// The choice of a range: presets, two times, and steps back and forward.
+// The range picker: presets, a start and an end, and buttons to go back and forward.
 
 import { css, html, type TemplateResult } from "lit";
 import { type Formats, zoneName } from "./formats.js";
@@ -198,7 +198,7 @@ function between(
     status.textContent = "At most 90 days.";
     return;
   }
-  // Whole windows, so that none is cut.
+  // Extends the range to whole windows, so that no window is cut.
   const step = stepOf(range);
   const [start, end] = [Math.floor(from / step) * step, Math.ceil(to / step) * step];
   chosen(event, () => choose(`${iso(start)}/${iso(end)}`));
@@ -214,12 +214,12 @@ export function clockAt(time: string | number, zone: string): string {
   return new Date(at + offsetOf(zone, at)).toISOString().slice(0, 16);
 }
 
-/** The time at which a clock in the zone shows this, in milliseconds since 1970. */
+/** The time at which a clock in the zone shows `clock`, in milliseconds since 1970; `undefined` if `clock` is not a time. */
 export function timeOf(clock: string, zone: string): number | undefined {
   const wanted = Date.parse(`${clock}Z`);
   if (Number.isNaN(wanted)) return undefined;
   let time = wanted;
-  // Twice, because the offset may change in between.
+  // Two rounds, because the offset may differ between the first estimate and the result.
   for (let round = 0; round < 2; round++) time += wanted - Date.parse(`${clockAt(time, zone)}Z`);
   return time;
 }

@@ -1,11 +1,11 @@
-// A view as SVG: boxes, lines and text where the browser has put them, in the colours that it shows.
+// Draws a view as SVG: boxes, lines and text, at the positions and in the colours that the browser shows.
 
 const SVG = "http://www.w3.org/2000/svg";
-/** A picture leaves out tools, and what the reader does not see. */
+/** Pictures leave out controls, details that can be opened, and invisible elements. */
 const LEFT_OUT = ".tools, .sr, .more, .editor, .row, .when, .ink, button.plain, [hidden]";
 const SIDES = ["Top", "Right", "Bottom", "Left"] as const;
 
-/** The picture of an element, as the text of a file. */
+/** Returns the picture of an element as the text of an SVG file. */
 export function pictureOf(element: Element): string {
   return new Picture(element).text();
 }
@@ -68,7 +68,7 @@ class Picture {
     return made;
   }
 
-  /** Background and borders. */
+  /** Draws the background and the borders of a box. */
   #box(style: CSSStyleDeclaration, place: Box, parent: Element): void {
     const { x, y, width, height } = place;
     if (width === 0 || height === 0) return;
@@ -76,7 +76,7 @@ class Picture {
     const [top = 0, right = 0, bottom = 0, left = 0] = SIDES.map((side) =>
       Number.parseFloat(style[`border${side}Width`]),
     );
-    // Such borders only keep boxes apart.
+    // With this clip, borders only keep boxes apart, so they are not drawn.
     const isGap = style.backgroundClip === "padding-box";
     const filled = isGap
       ? { x: x + left, y: y + top, width: width - left - right, height: height - top - bottom }
@@ -115,7 +115,7 @@ class Picture {
     }
   }
 
-  /** A colour in a notation that every program reads; `undefined` if it is transparent. */
+  /** A colour in a notation that every program supports; `undefined` if it is transparent. */
   #color(css: string): string | undefined {
     if (!this.#colors.has(css)) {
       this.#pen.clearRect(0, 0, 1, 1);
@@ -156,7 +156,7 @@ class Picture {
     return this.#add(parent, "g", { "clip-path": `url(#${id})` });
   }
 
-  /** An SVG in the page, with the colours that styles give it. */
+  /** Copies an SVG of the page, with the colours from its styles. */
   #drawing(element: SVGElement, place: Box, parent: Element): void {
     const copy = put(element.cloneNode(true) as SVGElement, { ...place });
     const copies = [copy, ...copy.querySelectorAll("*")];
@@ -169,7 +169,7 @@ class Picture {
     parent.append(copy);
   }
 
-  /** Text, line by line as the browser has broken it. */
+  /** Writes text line by line, with the line breaks of the browser. */
   #write(node: Text, style: CSSStyleDeclaration, parent: Element): void {
     const size = Number.parseFloat(style.fontSize);
     if (size === 0 || node.data.trim() === "") return;

@@ -7,12 +7,12 @@ import type { CountName, Dimension, Metric, Rates } from "../src/values/types.js
 import { ratesIn } from "./cells.js";
 import { dimensionsOf, filtered, grouped, View, valueText } from "./view.js";
 
-/** What can become of an event. */
+/** A possible outcome of events. */
 interface Stage {
   readonly name: CountName;
   readonly label: string;
   readonly share: "delivery" | "error" | "filter";
-  /** What the share is of. */
+  /** The events that the share refers to, in words. */
   readonly of: string;
 }
 
@@ -38,7 +38,7 @@ const WHY: Readonly<Record<Verdict, string>> = {
   unread: "Reading ingestion…",
 };
 
-/** How many reasons a stage shows. */
+/** The maximum number of reasons that a stage shows by name. */
 const REASONS = 3;
 
 export class Pipeline extends View {

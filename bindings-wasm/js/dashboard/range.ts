@@ -1,4 +1,4 @@
-// Ranges of time: what `24h` or two timestamps mean now, and the length of the windows in which they are read.
+// Time ranges: what `24h` or two timestamps mean now, and the length of the windows in which a range is read.
 
 import type { TimeStep } from "../src/values/time.js";
 import type { Window } from "../src/values/types.js";
@@ -24,25 +24,31 @@ export const PRESETS: readonly (readonly [name: string, label: string])[] = [
 const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY };
 export const LONGEST = 90 * DAY;
 
-/** A range of whole windows. */
+/** A range, and how it is read. */
 export interface Range extends Window {
-  /** The length of the windows. */
+  /** The length of the windows in which the range is read. */
   readonly window: TimeStep;
 }
 
-/** The length of a range such as `24h`, in milliseconds. */
+/**
+ * The length of a range such as `24h`, in milliseconds; `undefined` for other texts, and for less than a minute or more than 90
+ * days.
+ */
 export function lengthOf(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
   const ms = Number(digits) * (UNITS[unit ?? ""] ?? Number.NaN);
   return ms >= MINUTE && ms <= LONGEST ? ms : undefined;
 }
 
-/** The range that a text means at a time; `undefined` for a text that means none. */
+/**
+ * Parses a length that ends at `nowMs`, or two timestamps. Returns `undefined` for other texts, and for too short or long
+ * ranges.
+ */
 export function rangeOf(text: string, nowMs: number): Range | undefined {
   const length = lengthOf(text);
   if (length !== undefined) {
     const [window, step] = windowFor(length);
-    // Without the window that is not over yet.
+    // Leaves out the window that has not ended yet.
     const end = Math.floor(nowMs / step) * step;
     return { start: iso(end - Math.ceil(length / step) * step), end: iso(end), window };
   }
@@ -53,7 +59,7 @@ export function rangeOf(text: string, nowMs: number): Range | undefined {
   return { start: iso(from), end: iso(to), window };
 }
 
-/** The length of the windows of a range, so that they are few enough to be read at once, and enough to show a trend. */
+/** Chooses the window length of a range: few enough windows to read them at once, and enough to show a trend. */
 function windowFor(length: number): [TimeStep, number] {
   if (length <= 6 * HOUR) return ["5m", 5 * MINUTE];
   if (length <= 31 * DAY) return ["15m", 15 * MINUTE];

@@ -7,7 +7,7 @@
 import type { ClassAttributes, HTMLAttributes } from "react";
 import type { BrushEvent, FailureEvent, LoadEvent, SelectEvent, StateEvent } from "./dashboard.js";
 
-/** What React passes to an element of the dashboard: its properties, its events, and those of all HTML elements. */
+/** The props of a dashboard element in React: its properties, its events, and the props of all HTML elements. */
 export type DashboardProps<E extends HTMLElement> = Omit<HTMLAttributes<E>, keyof Own<E>> &
   ClassAttributes<E> &
   Partial<Own<E>> &
@@ -15,7 +15,7 @@ export type DashboardProps<E extends HTMLElement> = Omit<HTMLAttributes<E>, keyo
 
 type Own<E extends HTMLElement> = Omit<E, keyof HTMLElement | "refresh">;
 
-/** The events of the dashboard, as React 19 listens to them. */
+/** The handlers of the dashboard's events, under the names that React 19 expects. */
 export interface DashboardHandlers {
   "ontallyfold-select"?: ((event: SelectEvent) => void) | undefined;
   "ontallyfold-brush"?: ((event: BrushEvent) => void) | undefined;

@@ -1,5 +1,5 @@
-// What `<tallyfold-dashboard>` reads, and when: the counts that its attributes determine, again when a window has closed, and soon
-// if counts are missing.
+// Decides what `<tallyfold-dashboard>` reads, and when. It reads the counts that its attributes determine. It reads again when
+// a window has closed, and retries soon after a transient failure.
 
 import type { PropertyDeclarations, PropertyValues } from "lit";
 import type { CountTable } from "../src/tables/table.js";
@@ -12,16 +12,16 @@ import { lengthOf } from "./slots.js";
 import { turnOf } from "./turns.js";
 import { dimensionsOf, isPassing } from "./view.js";
 
-/** How often progress is shown. */
+/** The minimum time between two updates of the progress, in milliseconds. */
 const PROGRESS_MS = 100;
-/** How long after it has closed a window is read. */
+/** The time between the end of a window and its reading, in milliseconds. */
 const AFTER_CLOSE = 5_000;
-/** How long after a failure counts are read again. */
+/** The time between a transient failure and the retry, in milliseconds. */
 const AFTER_FAILURE = 10_000;
-/** If no window has come for this long, the page reports it. */
+/** If no window arrives for this long, in milliseconds, the page reports it. */
 export const SLOW_MS = 3_000;
 
-/** The counts of the dashboard. */
+/** Reads the counts of the dashboard. */
 export abstract class Reading extends Base {
   static override properties: PropertyDeclarations = {
     ...Base.properties,
@@ -40,7 +40,7 @@ export abstract class Reading extends Base {
   /** Whether counts are being read. */
   protected isReading = false;
   protected progress: { readonly done: number; readonly planned: number } | undefined;
-  /** Whether no window has come for some time. */
+  /** Whether no window has arrived for `SLOW_MS`. */
   protected isSlow = false;
   protected readAt: number | undefined;
 
@@ -75,11 +75,11 @@ export abstract class Reading extends Base {
 
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
-    // Once the attributes are right, all is read anew.
+    // Once the attributes are right, all counts are read again.
     if (this.mistake) this.query = undefined;
   }
 
-  /** Reads what is wanted and not there yet. */
+  /** Reads the counts that the attributes determine, unless they were read or are being read. */
   protected override ask(): void {
     if (this.server === "") return;
     const range = rangeOf(this.period, Date.now());
@@ -117,7 +117,10 @@ export abstract class Reading extends Base {
     if (range && this.query) await this.#read(range, this.query.dimensions);
   }
 
-  /** @param isOwnIdea Whether the viewer has not requested it. If so, the page shows the last error until it knows more. */
+  /**
+   * @param isOwnIdea Whether the viewer has not requested this. If so, the page keeps showing the last error until counts or an
+   * error come.
+   */
   async #read(range: Range, dimensions: readonly Dimension[], isOwnIdea = false): Promise<void> {
     this.reading?.abort();
     clearTimeout(this.#timer);
@@ -145,7 +148,7 @@ export abstract class Reading extends Base {
       this.readAt = Date.now();
       if (table === undefined) throw error;
       this.requestUpdate();
-      // The next readings would delay the first view.
+      // The other readings would delay the first view, so they wait until it is drawn.
       await this.updateComplete;
       await turnOf("later");
       if (!signal.aborted) await this.#readRest(range, dimensions, read);
@@ -182,7 +185,7 @@ export abstract class Reading extends Base {
     this.tableBefore = earlier?.table;
   }
 
-  /** Waits for the next window, and reports if it takes long. */
+  /** Starts the timer that reports if the next window takes long. */
   #wait(): void {
     this.#come();
     this.#slowTimer = setTimeout(() => {
@@ -199,7 +202,7 @@ export abstract class Reading extends Base {
   readonly #onProgress = (done: number, planned: number): void => {
     this.progress = { done, planned };
     this.#wait();
-    // Windows come faster than a screen shows them.
+    // Windows may arrive faster than a screen can show them.
     const now = performance.now();
     if (now < this.#progressShown + PROGRESS_MS) return;
     this.#progressShown = now;
@@ -211,7 +214,7 @@ export abstract class Reading extends Base {
     return this.live && isPassing(this.error);
   }
 
-  /** Reads again when the next window has closed, or soon if counts could not be read. */
+  /** Schedules the next reading: soon after a transient failure, otherwise when the next window has closed. */
   #schedule(range: Range): void {
     clearTimeout(this.#timer);
     if (!this.live || !this.isConnected) return;
@@ -225,7 +228,7 @@ export abstract class Reading extends Base {
   }
 
   readonly #due = (): void => {
-    // Nobody sees it now; it is read when the page is seen again.
+    // While the page is hidden, nothing is read. `#awake` reads when the page is visible again.
     if (document.visibilityState === "hidden") return;
     const range = rangeOf(this.period, Date.now());
     if (range && this.query) void this.#read(range, this.query.dimensions, true);

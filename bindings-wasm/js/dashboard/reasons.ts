@@ -11,7 +11,10 @@ export class Reasons extends Groups {
     of: { attribute: false },
   };
 
-  /** What stands in the rows. While the dashboard compares reasons, it shows destinations here: the element stays, which is fast. */
+  /**
+   * The dimension of the rows. While the dashboard groups by reason, this element shows destinations. Reusing the element is
+   * fast.
+   */
   declare of: Dimension;
 
   constructor() {
@@ -31,7 +34,7 @@ export class Reasons extends Groups {
     return true;
   }
 
-  /** The order of destinations isn't in the address, where it would be the order of reasons. */
+  /** While the rows are destinations, their order and search stay out of the address, where they would apply to reasons. */
   protected override tell(state: { readonly [name: string]: string | undefined }): void {
     if (this.of === "reason") super.tell(state);
     else this.state = { ...this.state, ...state };

@@ -1,11 +1,12 @@
-// The rules of `<tallyfold-dashboard>`: the text that the page gives, the file that it names, or what the viewer has typed instead.
+// The rules of `<tallyfold-dashboard>`: the text that the page sets, the file that the page names, or what the viewer has typed
+// instead.
 
 import type { ReactiveControllerHost } from "lit";
 import { PageError } from "./given.js";
 
 /** The element that has the rules. */
 interface Host extends ReactiveControllerHost {
-  /** The file of the rules. */
+  /** The address of the rules file. */
   readonly rulesSrc: string | undefined;
   rules: string | undefined;
 }
@@ -16,7 +17,7 @@ export class OwnRules {
   /** The file that is being read. */
   #reading: Promise<FileText> | undefined;
   #typed: string | undefined;
-  /** The rules whose failure needs no further event. */
+  /** The rules for which no further error event is fired. `undefined` stands for the standard rules, `null` for no rules. */
   #told: string | undefined | null = null;
   readonly #host: Host;
   readonly #tell: (error: PageError) => void;
@@ -70,7 +71,10 @@ export class OwnRules {
     this.#host.requestUpdate();
   };
 
-  /** Stops needless events: budgets and alerts find the same mistake in the rules, and a mistake in typed rules isn't a failure. */
+  /**
+   * Stops all error events of views but the first one for the same rules, because budgets and alerts find the same mistake. For
+   * rules that the viewer has typed, stops all of them, because a mistake in these is not a failure of the page.
+   */
   readonly failed = (event: Event): void => {
     if (this.#told === this.shown) event.stopPropagation();
     this.#told = this.shown;
@@ -83,12 +87,12 @@ interface FileText {
   readonly why?: string;
 }
 
-/** The text of a file of the page's server. */
+/** Reads the text of a file. */
 async function fileAt(address: string): Promise<FileText> {
   try {
     const response = await fetch(address, { credentials: "same-origin" });
     if (!response.ok) return { why: `status ${response.status}` };
-    // Such as a form to sign in.
+    // An HTML page is probably a sign-in form, not the rules.
     const isPage = response.headers.get("content-type")?.startsWith("text/html");
     return isPage ? { why: "it is an HTML page" } : { text: await response.text() };
   } catch (error) {

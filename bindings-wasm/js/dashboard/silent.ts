@@ -24,7 +24,7 @@ import {
 /** A value without events. */
 export interface Silence {
   readonly value: string;
-  /** The end of the last window in which it had an event; the start of the range if it had none at all. */
+  /** The end of the last window in which it had an event; the start of the range if it had no event at all. */
   readonly since: string;
   /** Whether it had no event in the whole range. */
   readonly isWhole: boolean;
@@ -34,10 +34,10 @@ export interface Silence {
   readonly lastWeek: Row<Dimension>;
 }
 
-/** How many are shown. */
+/** The maximum number of values that are shown. */
 const SHOWN = 25;
 
-/** The silences of a dimension's values, those that lack the most events first. */
+/** The silences of a dimension's values. Values that lack the most events come first. */
 export function silencesOf(
   before: CountTable,
   now: CountTable,
@@ -48,7 +48,7 @@ export function silencesOf(
   const earlier = before.groupBy(by);
   const end = counts.coverage.at(-1)?.end;
   if (end === undefined) return [];
-  // Per value, when it was last seen.
+  // For each value, the end of the last window in which it had an event.
   const last = new Map<string, string>();
   const { window, success, errors, filtered, ...others } = counts.byWindow().columns();
   const names = (others as { [N in Dimension]?: DictionaryColumn })[by];

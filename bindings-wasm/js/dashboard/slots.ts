@@ -1,4 +1,4 @@
-// The windows that a view draws: steps of a table, with the time that nothing is known of in between.
+// The slots that a view draws: the steps of a table, and the missing time between them.
 
 import type { SeriesWindow } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
@@ -7,7 +7,7 @@ import type { Window } from "../src/values/types.js";
 import { type Formats, zoneName } from "./formats.js";
 import { DAY } from "./range.js";
 
-/** What is known of a slot: all, all so far, a part, or nothing. */
+/** What is known of a slot: final counts, counts that may still change, counts of only a part, or nothing. */
 export type State = "settled" | "provisional" | "partial" | "missing";
 
 /** A step of time in a view, or as much of it as lies in the range. */
@@ -18,13 +18,13 @@ export interface Slot {
   readonly step: { readonly start: number; readonly end: number };
   /** What is known of the time from `start` to `end`. */
   readonly state: State;
-  /** Whether its counts are of a part of the step only, so that they can't be compared with those of other steps. */
+  /** Whether its counts cover only a part of the step, so that they can't be compared with the counts of other steps. */
   readonly isPart: boolean;
-  /** Its place among the windows of the series; -1 if nothing is known of it. */
+  /** The index of the slot's window in the series; -1 if nothing is known of the slot. */
   readonly window: number;
 }
 
-/** A view that has this many slots gets no more for missing time. */
+/** A view that has this many slots gets no further slots for missing time. */
 const MOST_SLOTS = 400;
 
 const HOUR = 3_600_000;
@@ -46,7 +46,7 @@ const STEPS: readonly (readonly [TimeStep, number])[] = [
 
 const lengths = new WeakMap<CountTable, number>();
 
-/** The length of the longest window of a table, in ms. All views of a page show the same table, whose windows are read once. */
+/** The length of the longest window of a table, in ms. It is cached, because all views of a page show the same table. */
 export function longestOf(table: CountTable): number {
   const known = lengths.get(table);
   if (known !== undefined) return known;
@@ -58,7 +58,9 @@ export function longestOf(table: CountTable): number {
   return longest;
 }
 
-/** The shortest step that holds every window of the table and cuts the range into at most `most` slots; a day if there is none. */
+/**
+ * The shortest step that holds every window of the table and cuts the range into at most `most` slots; a day if there is none.
+ */
 export function stepFor(table: CountTable, range: Window, most: number): TimeStep {
   const length = Date.parse(range.end) - Date.parse(range.start);
   const longest = longestOf(table);
@@ -106,7 +108,7 @@ export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[
   return slots;
 }
 
-/** What is known of the part of a window that lies between `start` and `end`: it counts as complete if the table covers it. */
+/** What is known of the part of a window between `start` and `end`. The part counts as complete if the table covers it. */
 export function stateWithin(
   window: SeriesWindow,
   { coverage }: CountTable,
@@ -120,7 +122,7 @@ export function stateWithin(
   return window.complete || (isCut && isCovered()) ? "settled" : "partial";
 }
 
-/** In words, how much of its step a slot at the edge of the range has; an empty text if all of it. */
+/** Describes how much of its step a slot at the edge of the range covers; empty if the slot covers the whole step. */
 export function partText({ start, end, step }: Slot, { count }: Formats, nowMs: number): string {
   if (start === step.start && end === step.end) return "";
   if (start === step.start && nowMs < step.end) return ", so far";
@@ -140,7 +142,9 @@ export interface Tick {
 
 const TICKS = [HOUR / 4, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY];
 
-/** About `most` labels or fewer, each over the slots that begin in the same stretch of local time, such as three hours. */
+/**
+ * Returns at most about `most` labels. Each is over the slots that begin in the same period of local time, such as three hours.
+ */
 export function ticksOf(
   slots: readonly Pick<Slot, "start" | "end">[],
   zone: string,

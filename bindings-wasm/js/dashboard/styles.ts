@@ -1,4 +1,4 @@
-// The look that all elements share. Pages change it by the custom properties that begin with `--tallyfold-`.
+// The styles that all elements share. Pages can change them with the custom properties that begin with `--tallyfold-`.
 
 import { css } from "lit";
 
@@ -69,7 +69,7 @@ export const tokens = css`
   }
 `;
 
-/** What views are made of. */
+/** The styles of the parts that views consist of. */
 export const parts = css`
   .sr {
     position: absolute;

@@ -15,7 +15,7 @@ type Health = typeof import("../src/health.js");
 
 /** Where a rules file is wrong. */
 interface Mistake {
-  /** How many characters of the text are before it. */
+  /** The index of the mistake in the text. */
   readonly place: number;
   /** The line, from 1. */
   readonly line: number;
@@ -34,11 +34,11 @@ function mistakeIn(rules: string, error: TallyfoldError): Mistake {
 
 /** The maximum number of incidents that are drawn. */
 const SHOWN = 100;
-/** How much history is read at most, unless all of it is requested. */
+/** The maximum length of history that is read, in milliseconds, unless the viewer requests all of it. */
 const HISTORY = 28 * DAY;
 /** Windows begin at multiples of five minutes. */
 const MINUTES = 300_000;
-/** How long after the last key the rules are judged. */
+/** The time between the last keystroke and the replay of the rules, in milliseconds. */
 const PAUSE_MS = 400;
 
 const STYLES = css`
@@ -239,11 +239,11 @@ const STYLES = css`
 `;
 
 /**
- * The incidents that rules find in the range, as bars in time, and an editor of the rules: what is typed is replayed, and
- * shows when it would have fired.
+ * Shows the incidents that rules find in the range, as bars over time, and an editor for the rules. Rules that the viewer types
+ * are replayed, which shows when they would have fired.
  *
- * Rules that compare with earlier weeks need more counts than the range: a button reads them. A page that has them can set
- * `observed`.
+ * Rules that compare with earlier weeks need more counts than those in the range. A button reads these counts. A page that
+ * already has them can set `observed`.
  */
 export class Timeline extends View {
   static override properties = {
@@ -253,7 +253,10 @@ export class Timeline extends View {
 
   static override styles = [View.styles, shared, STYLES];
 
-  /** The counts with their history that the rules judge; by default those that were read for the range. */
+  /**
+   * The counts that the rules judge, with history. Default: the counts that were read for the rules, or else for the range and
+   * the week before.
+   */
   declare observed: Observed | undefined;
 
   #health: Health | undefined;
@@ -262,13 +265,13 @@ export class Timeline extends View {
   #needs: readonly Need[] = [];
   #mistake: Mistake | undefined;
   #failed: unknown;
-  /** Whether the rules are the visitor's own: their mistakes are no failure of the page. */
+  /** Whether the viewer has typed the rules. If so, a mistake in them is not a failure of the page. */
   #isTyped = false;
   /** The failure that was reported last. */
   #told: string | undefined;
   /** Whether the editor is open. */
   #isOpen = false;
-  /** What was read for the rules, and for which needs. */
+  /** The counts that were read for the rules, with the key of their needs and range. */
   #history: { readonly key: string; readonly observed: Observed } | undefined;
   #reading: { readonly stop: AbortController; done: number; planned: number } | undefined;
   #pause: ReturnType<typeof setTimeout> | undefined;
@@ -277,7 +280,7 @@ export class Timeline extends View {
     return "Alerts";
   }
 
-  /** The text of the rules as it stands in the editor. */
+  /** The current text of the rules in the editor. */
   get text(): string {
     return this.#text ?? this.rules ?? "";
   }
@@ -302,7 +305,7 @@ export class Timeline extends View {
     if (inputs.some((name) => changed.has(name))) void this.#judge();
   }
 
-  /** Replays the rules over the counts that there are. */
+  /** Replays the rules over the available counts. */
   async #judge(): Promise<void> {
     try {
       if (!this.#health) {
@@ -324,7 +327,7 @@ export class Timeline extends View {
       this.#mistake = isMistake ? mistakeIn(this.text, error) : undefined;
       if (this.#mistake) this.#isOpen = true;
       else this.#failed = error;
-      // Until there are counts, the page shows that they are being read.
+      // Before there are counts, no error is reported, because the page shows that they are being read.
       if (this.shown && !this.#isTyped && this.#told !== String(error)) {
         this.#told = String(error);
         void this.tellError(error);
@@ -358,7 +361,7 @@ export class Timeline extends View {
     ]);
   }
 
-  /** Reads what the rules need. */
+  /** Reads the counts that the rules need, from at most `most` milliseconds before the range. */
   async #read(most: number): Promise<void> {
     const { load } = this;
     const range = this.#span();
@@ -393,7 +396,7 @@ export class Timeline extends View {
   }
 
   protected override body(): unknown {
-    // The editor is there before there are counts.
+    // The editor is shown even if the range has no events, or if only `observed` was given.
     if (this.shown === undefined && !this.observed) return super.body();
     return this.content();
   }
@@ -435,7 +438,7 @@ export class Timeline extends View {
       ${this.#more()}`;
   }
 
-  /** The message if there is no incident, or if rules could not judge the range. */
+  /** The message if there is no incident. It includes how many rules could not judge the range. */
   #none(unjudged: number): TemplateResult {
     if (unjudged === 0)
       return emptyState("No incident", "These rules would not have fired in this range.");
@@ -446,7 +449,7 @@ export class Timeline extends View {
     );
   }
 
-  /** What more can be read for the rules. */
+  /** Buttons that read more history for the rules, or the progress while it is being read. */
   #more(): TemplateResult | typeof nothing {
     if (this.#reading) {
       const { stop } = this.#reading;

@@ -18,28 +18,28 @@ import { dimensionsOf, emptyState, filtered, progressOf, View } from "./view.js"
 /** What the line shows. */
 export type TrendMeasure = "failed" | "filtered" | "delivered";
 
-/** What the trend draws: per slot the counts, and those of a week before. */
+/** What the trend draws: the counts of each slot, and the counts a week before. */
 export interface TrendModel {
   readonly slots: readonly Slot[];
   readonly cells: Cells;
   readonly before: Cells;
 }
 
-/** The values between which a slot of time usually stays. */
+/** The bounds between which the value of a slot usually stays. */
 export interface Usual extends Window {
   readonly low: number;
   readonly high: number;
 }
 
-/** What is usual is learned from this much time before the range. */
+/** How much time before the range is read to learn what is usual, in milliseconds. */
 const HISTORY = 2 * WEEK;
 
 /** The maximum number of slots: a day has 288 steps of five minutes. */
 const SLOTS = 290;
 
 /**
- * What is usual in each slot of a range, in what the line shows. `history` has the counts of the range and of the weeks before
- * it.
+ * Computes the usual values of each slot of a range, in the measure and unit of the line. `history` contains the counts of the
+ * range and of the weeks before it.
  */
 async function usualOf(
   history: CountTable,
@@ -58,12 +58,16 @@ async function usualOf(
   } as const;
   const of = (unit === "percent" ? shares : counts)[measure];
   const usual = health.usual(history, of, { start, end, step });
-  // What is sent is delivered or fails.
+  // An event that is sent is delivered or fails, so the delivered share is 1 minus the failed share.
   if (of !== "error_rate" || measure === "failed") return usual;
   return usual.map((it) => ({ ...it, low: 1 - it.high, high: 1 - it.low }));
 }
 
-/** The sums of a table in the order of time. @param wholes What the shares are of, this week and the week before. */
+/**
+ * Sums a table over time.
+ *
+ * @param wholes The events that the shares refer to, in this week and in the week before.
+ */
 export function trendOf(
   table: CountTable,
   before: CountTable | undefined,
@@ -81,10 +85,10 @@ export function trendOf(
 }
 
 /**
- * The lines of a chart. Each slot has two points, so that a line is level while a slot lasts: its start, and just before
- * its end. The `parts` are points next to the lines.
+ * The lines of a chart. Each slot has two points, at its start and just before its end, so that a line is level within a slot.
+ * `parts` has single points apart from the lines.
  *
- * @param isApart Whether a slot is not in the lines.
+ * @param isApart Whether a slot is in `parts` instead of in the lines.
  */
 export function linesOf(
   { slots, cells, before }: TrendModel,
@@ -102,7 +106,7 @@ export function linesOf(
   const settled = twice(now.map((it, place) => (isSettled[place] ? it : null)));
   const open = twice(now.map((it, place) => (isSettled[place] ? null : it)));
   for (const [place, { state }] of slots.entries()) {
-    // The two lines meet.
+    // Lets the two lines meet.
     if (isSettled[place] && slots[place + 1] && !isSettled[place + 1]) {
       open[2 * place + 1] = settled[2 * place + 1] ?? null;
     }
@@ -236,10 +240,11 @@ const STYLES = css`
 `;
 
 /**
- * Events over time as a line, with the same time a week before. What may still change is drawn with dots, and time that
- * nothing is known of is left out. Counts of only a part of a step, such as of the hour that has just begun, are points.
+ * Shows events over time as a line, with the same time a week before. Provisional and incomplete counts are drawn as a dotted
+ * line, and missing time is left out. A count that covers only a part of a step, such as the hour that has just begun, is a
+ * point.
  *
- * A drag marks a range of time, as do the arrow keys with the shift key; this fires `tallyfold-brush`.
+ * A drag, or Shift with an arrow key, marks a range of time, which fires `tallyfold-brush`.
  */
 export class Trend extends View {
   static override properties = {
@@ -255,16 +260,19 @@ export class Trend extends View {
   declare measure: TrendMeasure | undefined;
   /** The range of time that is marked. */
   declare marked: Window | undefined;
-  /** What is usual at some times, in what the line shows: drawn as a band behind it. A button computes it from two weeks. */
+  /**
+   * The usual values of some slots, in the measure and unit of the line, drawn as a band. A button computes them from two
+   * weeks.
+   */
   declare usual: readonly Usual[] | undefined;
 
   #given: readonly unknown[] = [];
   #model: TrendModel | undefined;
-  /** What the band of usual values was learned for; empty if it is not shown. */
+  /** The inputs for which the band of usual values was learned; empty if it is not shown. */
   #learned: readonly unknown[] = [];
-  /** What is usual, by the start of its slot. */
+  /** The usual values, by the start of the slot in milliseconds. */
   #usualAt: ReadonlyMap<number, Usual> = new Map();
-  /** The history under way. */
+  /** The progress of reading the history. */
   #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
@@ -287,20 +295,20 @@ export class Trend extends View {
     return measure === "filtered" || measure === "delivered" ? measure : "failed";
   }
 
-  /** Whether the band of usual values is wanted. The button is the switch, and the address keeps it. */
+  /** Whether to show the band of usual values. A button switches it on and off, and the address stores this. */
   get #isUsualShown(): boolean {
     const { usual } = this.state;
     return usual === "shown" && this.#canLearn;
   }
 
-  /** A share of a reason is not a rate that is learned. */
+  /** Whether the usual values can be learned: if the view can read counts, and does not show shares of reasons. */
   get #canLearn(): boolean {
     const { reason } = this.where;
     const isShare = this.unit === "percent" && reason !== undefined;
     return this.load !== undefined && this.query !== undefined && !isShare;
   }
 
-  /** Reads two weeks of history, and learns what is usual. After the first time, it requests only new windows. */
+  /** Reads two weeks of history, and learns what is usual. Later calls usually request only new and provisional windows. */
   async #learn(): Promise<void> {
     this.#learning?.stop.abort();
     const { load, query, shown, range, where } = this;
@@ -395,7 +403,7 @@ export class Trend extends View {
     this.#discard();
   }
 
-  /** Changes that also affect the tables are drawn after them, because the chart measures the page. */
+  /** Changes that also affect the tables are drawn after the tables, because drawing the chart measures the page. */
   protected override async scheduleUpdate(): Promise<void> {
     const given = [this.table, this.where, this.unit];
     const isOther = given.some((value, at) => value !== this.#given[at]);
@@ -502,15 +510,20 @@ export class Trend extends View {
     ${slot.state === "settled" ? nothing : html`<em class="muted">${STATES[slot.state]}.</em>`}`;
   }
 
-  /** Counts of a part of a step are drawn next to the line, which would seem to fall. Shares of a part don't make it fall. */
+  /**
+   * Whether a slot is drawn apart from the line. Counts of only a part of a step are, because with them, the line would seem to
+   * fall. Shares of a part of a step don't make the line fall.
+   */
   readonly #isApart = ({ isPart }: Slot): boolean => isPart && this.unit === "counts";
 
-  /** What is usual in a slot; `undefined` for a slot apart from the line, because what is usual is known only for whole steps. */
+  /**
+   * What is usual in a slot; `undefined` for a slot apart from the line, because what is usual is known only for whole steps.
+   */
   #usualOf(slot: Slot): Usual | undefined {
     return this.#isApart(slot) ? undefined : this.#usualAt.get(slot.step.start);
   }
 
-  /** A bound of what is usual. It is an estimate, so a count needs no more than whole numbers. */
+  /** A bound of the usual values as text. Bounds are estimates, so counts are rounded to whole numbers. */
   #bound(value: number): string {
     const { count, share } = this.formats;
     return this.unit === "percent" ? share(value) : count(Math.round(value));
@@ -524,7 +537,7 @@ export class Trend extends View {
       (${share(rates.filter)}), <b>${count(success)}</b> delivered (${share(rates.delivery)})`;
   }
 
-  /** The same in a table, for those who do not see the line. */
+  /** The same numbers as a table, for viewers who can't see the line. */
   #table({ slots, cells, before }: TrendModel): TemplateResult {
     const { span, zoneAt, count, share } = this.formats;
     const shown = (cell: Cell | undefined) => {
@@ -572,7 +585,7 @@ export class Trend extends View {
     ];
   }
 
-  /** Where a cell is in the chart. Pixels need no exact number. */
+  /** The height of a cell in the chart. Pixels don't need exact numbers. */
   readonly #heightOf = (cell: Cell | undefined): number | null => {
     if (!cell) return null;
     return this.unit === "percent" ? this.#rateOf(cell) : Number(this.#countOf(cell));
@@ -593,7 +606,7 @@ export class Trend extends View {
     if (changed.has("marked")) this.#showMark();
   }
 
-  /** The first update is complete when the chart is drawn, whose code is loaded first. */
+  /** The first update is complete when the code of the chart is loaded and the chart is drawn. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete();
     if (!this.#drawing) return isComplete;
@@ -608,7 +621,7 @@ export class Trend extends View {
         this.#drawing = undefined;
       });
       await this.#drawing;
-      // What has changed meanwhile is drawn, too.
+      // The update also draws what has changed meanwhile.
       return this.requestUpdate();
     }
     this.#discard();

@@ -7,7 +7,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { lengthOf, longestOf, type State, stateWithin, stepFor } from "./slots.js";
 import { grouped } from "./view.js";
 
-/** How many events failed and were filtered in each step. For drawing only: texts are made of exact counts. */
+/** How many events failed and were filtered in each step. For drawing only: texts contain exact counts. */
 export interface Trend {
   readonly errors: Float64Array;
   readonly filtered: Float64Array;
@@ -15,9 +15,9 @@ export interface Trend {
 
 /** The share of a step that its bar takes; the rest is the gap to the next bar. */
 const WIDTH = 0.7;
-/** About how many bars there are at most. A range of more days has a bar for each day. */
+/** The approximate maximum number of bars. A range of more days than this has a bar for each day. */
 const MOST_BARS = 48;
-/** A series of more rows than this is not drawn. */
+/** If a series may have more rows than this, it is not drawn. */
 const MOST_POINTS = 4_000_000;
 
 export interface Trends {
@@ -29,7 +29,7 @@ export interface Trends {
   get(value: string): Trend | undefined;
 }
 
-/** The trends of all values of a dimension; `undefined` if they are too many. */
+/** The trends of all values of a dimension; `undefined` if there may be too many rows. */
 export function trendsOf(table: CountTable, by: Dimension, range: Window): Trends | undefined {
   const length = Date.parse(range.end) - Date.parse(range.start);
   if ((table.length * length) / longestOf(table) > MOST_POINTS) return undefined;
@@ -82,8 +82,9 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
 }
 
 /**
- * Bars, on a scale of their own: what failed, and on top of it what was filtered. Steps that aren't settled are paler. A
- * step that lies only partly in the range is narrower, and as high as if it were whole, so that its area shows its count.
+ * Draws the bars of a row on their own scale: failed events, with filtered events on top. Bars of steps that aren't settled are
+ * paler. If a step lies only partly in the range, its bar is narrower, but as high as for a whole step with the same rate of
+ * events, so that the area shows the count.
  */
 export function barsOf(
   trend: Trend | undefined,
@@ -106,7 +107,7 @@ export function barsOf(
     }
     const open = mark === "settled" ? 0 : 1;
     const [low, high] = [(errors[at] as number) / most, (heights[at] as number) / most];
-    // The first step has its end in the range, the last one its beginning.
+    // The range may cut off the beginning of the first step, and the end of the last step.
     const width = WIDTH * shareAt(at);
     const left = at === 0 ? WIDTH - width : at;
     if (low > 0) paths.failed[open] += bar(left, width, 0, low);
@@ -128,7 +129,7 @@ export function barsOf(
   </svg>`;
 }
 
-/** From one height to another, each from 0 to 1. */
+/** The path of a bar from one height to another, each from 0 to 1. */
 function bar(left: number, width: number, from: number, to: number): string {
   const height = rounded(Math.max((to - from) * 20, 0.6));
   const wide = rounded(width);

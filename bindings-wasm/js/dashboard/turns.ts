@@ -1,13 +1,14 @@
-// When views are updated: first what the viewer sees, and each in a task of its own, so that none holds up a click for long.
+// Schedules the updates of views. Views that the viewer sees come first, and each update is a task of its own, so that none
+// delays a click for long.
 
-/** What the viewer has used comes first, then what is seen. The rest waits until the browser has drawn that. */
+/** Views that the viewer has used come first, then visible views. The rest waits until the browser has drawn these. */
 export type Rank = "used" | "seen" | "later";
 
 const RANKS: readonly Rank[] = ["used", "seen", "later"];
 const waiting: { readonly rank: Rank; readonly go: () => void }[] = [];
-/** Resolves when what was used is drawn. */
+/** Resolves when the browser has drawn the view that was used last. */
 let drawn = Promise.resolve();
-/** Resolves when the last of the rest is drawn: each has a frame of its own, so that no frame takes long. */
+/** Resolves when the frames of the rest are drawn. Each update of the rest has its own frame, so that no frame takes long. */
 let rest = Promise.resolve();
 
 /** Resolves when it is the turn of work with this rank. */
@@ -18,7 +19,7 @@ export function turnOf(rank: Rank): Promise<void> {
   });
 }
 
-/** Every waiting work has scheduled one call, and each call starts the work that comes first by rank. */
+/** Starts the waiting task that comes first by rank. This is called once for each waiting task. */
 async function next(): Promise<void> {
   waiting.sort((one, other) => RANKS.indexOf(one.rank) - RANKS.indexOf(other.rank));
   const first = waiting.shift();
@@ -31,7 +32,7 @@ async function next(): Promise<void> {
   first?.go();
 }
 
-/** Resolves when the browser has had its turn. */
+/** Yields to the browser: resolves when other tasks, such as a click, have had a chance to run. */
 export function turn(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
   return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));

@@ -1,5 +1,5 @@
-// What all views have in common: their counts and where these come from, the frame with the title and the menus, and
-// what stands in place of counts while there are none.
+// The base class of all views: their counts and where these come from, the frame with the title and the menus, and what is
+// shown while there are no counts.
 
 import {
   type CSSResultGroup,
@@ -24,7 +24,7 @@ import { rangeOf, shifted, WEEK } from "./range.js";
 import { parts, tokens } from "./styles.js";
 import { turnOf } from "./turns.js";
 
-/** The dimensions in the order in which they are requested, and their names as people say them. */
+/** The dimensions in the order in which they are requested, and their names on the page. */
 export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
   integration: { one: "Destination", many: "Destinations" },
   reason: { one: "Reason", many: "Reasons" },
@@ -35,7 +35,9 @@ export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string 
 /** All dimensions, in that order. */
 export const NAMES = Object.keys(DIMENSIONS) as Dimension[];
 
-/** Reads counts as the dashboard does. It rejects with an error that has the `partial` table. */
+/**
+ * Reads counts like the dashboard. If some can't be read, it rejects with an error whose `partial` is the table of the others.
+ */
 export type Load = (query: DashboardQuery, options?: LoadOptions) => Promise<CountTable>;
 
 /** A view: a custom element that shows counts. */
@@ -58,11 +60,11 @@ export abstract class View extends Base {
 
   /** Rules as TOML. */
   declare rules: string | undefined;
-  /** What was read, window by window, by the dimensions of `query`. */
+  /** The counts that were read, window by window, by the dimensions of `query`. */
   declare table: CountTable | SavedTable | undefined;
   /** The same time a week before. */
   declare tableBefore: CountTable | SavedTable | undefined;
-  /** Ingestion in the same time, for views that want it. */
+  /** The ingestion counts of the same time, for views that need them. */
   declare ingestion: CountTable | undefined;
   /** The range that was requested. Parts of it that `table` lacks are missing. */
   declare range: Window | undefined;
@@ -75,10 +77,10 @@ export abstract class View extends Base {
   declare loading: boolean;
   declare error: unknown;
 
-  /** The rows to show: those of `table` that `where` keeps. */
+  /** The rows to show: the rows of `table` that `where` selects. */
   protected shown: CountTable | undefined;
   #shownBefore: { readonly table: CountTable | undefined } | undefined;
-  /** Whether the view is in the window. */
+  /** Whether the view is visible in the browser window. */
   #isSeen = true;
   readonly #sight = new IntersectionObserver((entries) => {
     this.#isSeen = entries.at(-1)?.isIntersecting ?? true;
@@ -98,7 +100,7 @@ export abstract class View extends Base {
   /** What the view shows when there are counts. */
   protected abstract content(): TemplateResult | typeof nothing;
 
-  /** What stands in the head next to the menus. */
+  /** The controls in the header, next to the menus. */
   protected tools(): unknown {
     return nothing;
   }
@@ -108,7 +110,7 @@ export abstract class View extends Base {
     return nothing;
   }
 
-  /** What can be exported next to CSV and JSON, such as a picture. */
+  /** The formats for export in addition to CSV, JSON and SVG, such as PNG. */
   protected exports(): ExportItem[] {
     return [];
   }
@@ -118,7 +120,7 @@ export abstract class View extends Base {
     return this.shown && grouped(this.shown, this.by);
   }
 
-  /** The metrics that the view reads when it reads for itself. */
+  /** The metrics that the view reads when it reads counts itself. */
   protected get metrics(): readonly Metric[] {
     return ["event_delivery"];
   }
@@ -172,7 +174,7 @@ export abstract class View extends Base {
   }
 
   protected override get mistakeNow(): PageError | undefined {
-    // Counts that were given have no period.
+    // If the page sets the counts, the attribute `period` is not used.
     return this.src === "" ? mistakeInZone(this.zone) : super.mistakeNow;
   }
 
@@ -187,8 +189,8 @@ export abstract class View extends Base {
   }
 
   /**
-   * Each view is updated in a task of its own, so that none holds up a click for long, and what the viewer sees comes first.
-   * Views that nobody sees are updated after the others are drawn.
+   * Updates each view in a task of its own, so that no update delays a click for long. A view that the viewer has used comes
+   * first, then visible views. Other views are updated after these are drawn.
    */
   protected override async scheduleUpdate(): Promise<void> {
     await turnOf(this.#isUsed ? "used" : this.#isSeen ? "seen" : "later");
@@ -215,7 +217,10 @@ export abstract class View extends Base {
     return filtered(table, where);
   }
 
-  /** The shown rows with all their reasons, which shares of reasons refer to. `undefined` if neither `where` nor `by` has reasons. */
+  /**
+   * The shown rows with all their reasons: the events that shares of reasons refer to. `undefined` if `where` has no reasons
+   * and `by` is another dimension.
+   */
   protected wholeOf(name: "table" | "tableBefore", by?: Dimension): CountTable | undefined {
     const { reason, ...where } = this.where;
     if (reason === undefined && by !== "reason") return undefined;
@@ -233,7 +238,7 @@ export abstract class View extends Base {
     </section>`;
   }
 
-  /** The content, or what stands in its place. */
+  /** The content, or what is shown instead while there are no counts. */
   protected body(): unknown {
     if (this.shown === undefined) {
       if (this.error !== undefined) return failureState(this.error, () => void this.retry());
@@ -258,18 +263,18 @@ export abstract class View extends Base {
     return undefined;
   }
 
-  /** Shows only the rows with this value. */
+  /** Fires the event that shows only the rows with this value. */
   protected select(dimension: Dimension, value: string): void {
     this.#isUsed = true;
     this.emit("tallyfold-select", { dimension, value });
   }
 
-  /** Shows this range. */
+  /** Fires the event that marks this range. */
   protected brush(start: string, end: string): void {
     this.emit("tallyfold-brush", { start, end });
   }
 
-  /** Puts a part of the view's state into the address. */
+  /** Changes a part of the view's state, and fires the event that puts it into the address. */
   protected tell(state: { readonly [name: string]: string | undefined }): void {
     this.#isUsed = true;
     this.state = { ...this.state, ...state };
@@ -277,7 +282,7 @@ export abstract class View extends Base {
   }
 }
 
-/** Reads from the server for web apps at `src`. */
+/** Returns a function that reads counts from the server for web apps at `src`. */
 export function loadOf(src: string): Load {
   return async (query, options) => {
     const { table, error } = await sourceOf(src).load(query, options);
@@ -291,17 +296,17 @@ export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
   return NAMES.filter((name) => names.includes(name));
 }
 
-/** What these dimensions have values of, in a sentence: `destinations and reasons`. */
+/** The names of dimensions for a sentence, such as `destinations and reasons`. */
 export function manyOf(names: readonly Dimension[], conjunction: "and" | "or"): string {
   return names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(` ${conjunction} `);
 }
 
-/** Rows added up by one dimension, whose name is only known now. */
+/** Adds up rows by one dimension, whose name is known only at run time. */
 export function grouped(table: CountTable, by: Dimension): CountTable<Dimension> {
   return once(table, by, () => (table as CountTable<Dimension>).groupBy(by));
 }
 
-/** The rows that `where` keeps, as far as the table has its dimensions. */
+/** The rows that `where` selects. Dimensions that the table lacks are ignored. */
 export function filtered(table: CountTable, where: Where): CountTable {
   const names = new Set<string>(table.dimensions);
   const kept = Object.entries(where).filter(([name, values]) => names.has(name) && values);
@@ -309,9 +314,9 @@ export function filtered(table: CountTable, where: Where): CountTable {
   return once(table, JSON.stringify(kept), () => table.filter(Object.fromEntries(kept)));
 }
 
-/** What was made of a table: all views of a page show the same rows, which are filtered and added up once. */
+/** Tables that were made from a table. All views of a page show the same rows, so these are filtered and added up only once. */
 const made = new WeakMap<CountTable, Map<string, CountTable>>();
-/** How much is kept of one table: a viewer goes back and forth between a few. */
+/** The maximum number of tables that are kept for one table. A viewer switches back and forth between only a few. */
 const MOST_MADE = 8;
 
 function once<T extends CountTable>(table: CountTable, key: string, make: () => T): T {
@@ -325,7 +330,7 @@ function once<T extends CountTable>(table: CountTable, key: string, make: () => 
   return found as T;
 }
 
-/** The counts of a range; `undefined` if no window lies in it, or one of them only in part. */
+/** The counts of a range; `undefined` if no window lies in it, or if a window lies in it only partly. */
 export function partOf(table: CountTable, range: Window): CountTable | undefined {
   try {
     return table.between(range);
@@ -373,15 +378,16 @@ export function valueText(value: string, dimension: Dimension): TemplateResult {
 const LONGEST_VALUE = 300;
 
 /**
- * A name as the reader sees it: cut, and as the command writes it. Characters that don't show, or that change the direction of
- * text, are escapes such as `\u{202e}`, so that no name looks like another. So a backslash is doubled.
+ * A name as the page shows it: cut to `most` characters, with the escapes that the command uses. Characters that are invisible
+ * or change the direction of text become escapes such as `\u{202e}`, so that no name looks like another. So backslashes are
+ * doubled.
  */
 export function visible(value: string, most = LONGEST_VALUE): string {
   const text = value.length <= most ? value : `${value.slice(0, most)}…`;
   return text.replaceAll("\\", "\\\\").replace(HIDDEN, escaped);
 }
 
-/** As the core's `text::escape`. */
+/** Escapes a character like the core's `text::escape`. */
 function escaped(character: string): string {
   const code = character.codePointAt(0) as number;
   const short = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
@@ -390,7 +396,7 @@ function escaped(character: string): string {
   return code <= 0xff ? `\\x${hex.padStart(2, "0")}` : `\\u{${hex}}`;
 }
 
-/** What stands in place of counts that are being read. */
+/** The placeholder for counts that are being read. */
 export function skeleton(): TemplateResult {
   return html`<div class="skeleton" part="loading" role="status">
     <span class="sr">Loading…</span>${Array.from({ length: 6 }, () => html`<i></i>`)}
@@ -416,7 +422,7 @@ export function failureState(
   </div>`;
 }
 
-/** What is wrong with what the page has given an element. */
+/** A mistake in what the page has given to an element. */
 export function mistakeState({ title, message }: PageError): TemplateResult {
   return html`<div class="state" part="error" role="alert"><strong>${title}</strong><p>${message}</p></div>`;
 }
@@ -433,7 +439,7 @@ export function failureText(error: unknown): { title: string; text: string } {
   const { code, status } = error;
   const said = serverText(error);
   const message = said ?? error.message;
-  // Errors that the server for web apps reports have the same codes as failures to reach it, but also its text.
+  // Errors that the server for web apps reports have the same codes as failures to reach that server, but also its text.
   const [who, whom] =
     said === undefined ? ["Your server", ""] : ["The service", " from your server"];
   if (status === 401) {
@@ -461,13 +467,13 @@ export function failureText(error: unknown): { title: string; text: string } {
   };
 }
 
-/** Whether the failure may be transient, so that the same counts are readable later. */
+/** Whether the failure may be transient, so that a retry may succeed. */
 export function isPassing(error: unknown): boolean {
   if (!TallyfoldError.is(error)) return false;
   return error.kind === "service" && error.status !== 401 && error.status !== 403;
 }
 
-/** What the server for web apps says about its error, such as where its log has more. */
+/** The message of the server for web apps about its error. It may refer to the server's log. */
 function serverText({ failures, excerpt }: TallyfoldError): string | undefined {
   try {
     const { message } = JSON.parse(failures[0]?.error.excerpt ?? excerpt ?? "");

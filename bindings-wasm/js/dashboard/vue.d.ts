@@ -7,7 +7,7 @@
 import type { HTMLAttributes, PublicProps } from "vue";
 import type { BrushEvent, FailureEvent, LoadEvent, SelectEvent, StateEvent } from "./dashboard.js";
 
-/** What Vue passes to an element of the dashboard: its properties, its events, and those of all HTML elements. */
+/** The props of a dashboard element in Vue: its properties, its events, and the props of all HTML elements. */
 export type DashboardProps<E extends HTMLElement> = Omit<HTMLAttributes, keyof Own<E>> &
   PublicProps &
   Partial<Own<E>> &
@@ -15,7 +15,7 @@ export type DashboardProps<E extends HTMLElement> = Omit<HTMLAttributes, keyof O
 
 type Own<E extends HTMLElement> = Omit<E, keyof HTMLElement | "refresh">;
 
-/** The events of the dashboard: a template writes `@tallyfold-select`. */
+/** The handlers of the dashboard's events. In a template, write `@tallyfold-select`. */
 export interface DashboardHandlers {
   onTallyfoldSelect?: ((event: SelectEvent) => void) | undefined;
   onTallyfoldBrush?: ((event: BrushEvent) => void) | undefined;

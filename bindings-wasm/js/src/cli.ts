@@ -48,7 +48,7 @@ interface Values {
 }
 
 async function sandbox({ port, host, seed, scene, fault = [] }: Values): Promise<void> {
-  // Another name is refused with the list of those that there are.
+  // The sandbox refuses an unknown name, with a list of the known names.
   const known = scene as SandboxOptions["scene"];
   const replica = new Sandbox({ seed: BigInt(whole("seed", seed)), scene: known });
   for (const text of fault) inject(replica, text);
@@ -75,7 +75,7 @@ Ctrl-C stops it.`);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => server.close());
 }
 
-/** Names are those of the Python command, such as `retry_after`; those of JavaScript are taken too. */
+/** Accepts the names of the Python command, such as `retry_after`, and the names of JavaScript. */
 function inject(replica: Sandbox, text: string): void {
   try {
     const camel = (name: string): string =>

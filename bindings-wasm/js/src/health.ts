@@ -75,7 +75,7 @@ export function init(): Promise<void> {
   return module.compile();
 }
 
-/** A copy of a table in the memory of health, with all that the table knows of its windows. */
+/** Copies a table into the memory of health, with everything that the table contains about its windows. */
 function handedOver(glue: Glue, argument: string, table: unknown): CoreTable {
   if (!isTable(table)) throw invalidArgument(argument, "want a CountTable");
   const totals = table.groupBy();
@@ -90,7 +90,7 @@ function handedOver(glue: Glue, argument: string, table: unknown): CoreTable {
 export interface ExplainOptions extends ExplainArguments {}
 
 /**
- * Finds which few combinations of dimension values explain how a measure changed from one table to another, with
+ * Finds the few combinations of dimension values that explain how a measure changed from one table to another, with
  * exact numbers of events.
  *
  * For a rate, `before` may cover any length of time, and a longer time is better. If it has three windows or more,
@@ -99,7 +99,8 @@ export interface ExplainOptions extends ExplainArguments {}
  * because counts are not scaled.
  *
  * @throws {@link TallyfoldError} with code `incompatible_tables` if the tables differ in dimensions, metric or
- * filter; of kind `config` for other arguments that can't be used.
+ * filter; `sum_overflow` if a table has more than 2^64 - 1 events; `group_limit` if the values of a dimension take
+ * more than 1 GiB in both tables together; of kind `config` for other arguments that can't be used.
  * @example
  * const { sentence, causes } = explain(table, table, "error_rate");
  * for (const { where, events } of causes) console.log(where, events);
@@ -175,8 +176,8 @@ export interface SilenceOptions extends AcknowledgeOptions {
  * is notified that it fires. If a receiver was notified before, it is still notified when the incident is over; an
  * Alertmanager may let its alert expire earlier. `incident` is the `id`, or the beginning of the `id`.
  *
- * @throws {@link TallyfoldError} with code `invalid_argument` unless exactly one incident has this `id`;
- * `invalid_checkpoint` for a state that is incomplete or was changed.
+ * @throws {@link TallyfoldError} with code `invalid_argument` unless exactly one incident has this `id`, and for a
+ * `note` of more than 1,000 characters; `invalid_checkpoint` for a state that is incomplete or was changed.
  * @example
  * const { state, incidents } = Rules.standard().check({ delivery: table });
  * for (const { id } of incidents) store(acknowledge(state, id, { note: "the vendor works on it" }));
@@ -193,7 +194,8 @@ export function acknowledge(
 /**
  * Silences an incident until a time, even if it becomes more severe, and returns the state for the next check.
  *
- * @throws {@link TallyfoldError} as for {@link acknowledge}, and with code `missing_argument` without `until`.
+ * @throws {@link TallyfoldError} as for {@link acknowledge}; with code `missing_argument` without `until`, and
+ * `invalid_argument` for an `until` up to which the checks have judged already.
  * @example
  * const { state, incidents } = Rules.standard().check({ delivery: table });
  * for (const { id } of incidents) store(silence(state, id, { until: new Date(Date.now() + 3_600_000) }));
@@ -355,7 +357,7 @@ export class Rules {
     );
   }
 
-  /** Hands the counts over, and judges them. */
+  /** Copies the counts into the memory of health, and judges them. */
   #judge<T>(observed: Observed, by: (core: CoreRules, counts: CoreObserved) => T): T {
     return this.#use((core, glue) => {
       const counts = new glue.CoreObserved();
@@ -371,7 +373,7 @@ export class Rules {
     });
   }
 
-  /** The rules in the memory of health, which is so given back when it is large. Reading them takes no time. */
+  /** Reads the rules, and frees them after use, so that a large memory can be replaced. Reading them takes hardly any time. */
   #use<T>(by: (core: CoreRules, glue: Glue) => T): T {
     const glue = healthCore();
     const core = glue.CoreRules.parse(this.#text);

@@ -121,13 +121,13 @@ async function listened(
   const answer = await handle(asked);
   if (signal.aborted) return;
   response.writeHead(answer.status, [...answer.headers].flat());
-  // The head of a stream whose first bytes take longer is sent by itself.
+  // If the first bytes of a stream take longer, the head is sent without them.
   setImmediate(() => response.flushHeaders());
   if (answer.body) await pipeline(Readable.fromWeb(answer.body as NodeStream), response);
   else response.end();
 }
 
-/** The request as the web has it; or the status with which one is refused that the web does not know. */
+/** Converts a request to a standard `Request`. For a request that the standard does not allow, returns a status instead. */
 function webRequest(
   request: IncomingMessage,
   response: ServerResponse,
@@ -142,7 +142,7 @@ function webRequest(
   const path = `/${target.replace(/^\/+/, "")}`;
   if (!URL.canParse(base) || !URL.canParse(path, base)) return 400;
   const { href, origin } = new URL(base);
-  // Otherwise more than a host stands there, such as `user@host`.
+  // Otherwise, the header contains more than a host, such as `user@host`.
   if (href !== `${origin}/`) return 400;
   return new Request(new URL(path, origin), {
     method,
@@ -152,10 +152,13 @@ function webRequest(
   });
 }
 
-/** The body, as it is read. Node's own `toWeb` throws where nobody can catch it, if a stream is cancelled at the wrong moment. */
+/**
+ * The body as a stream. Node's own `toWeb` throws an error that nobody can catch if a stream is cancelled at the wrong
+ * moment.
+ */
 function bodyOf(request: IncomingMessage, response: ServerResponse): ReadableStream<Uint8Array> {
   let chunks: AsyncIterator<Uint8Array> | undefined;
-  // Node itself drops only a body of which nothing was read. The rest of another one would block the connection.
+  // Node itself discards only an unread body. The rest of a body that was partly read would block the connection.
   response.once("finish", async () => {
     await chunks?.return?.().catch(() => {});
     request.resume();
@@ -163,7 +166,7 @@ function bodyOf(request: IncomingMessage, response: ServerResponse): ReadableStr
   return new ReadableStream(
     {
       async pull(controller) {
-        // The response would not be sent if the request were destroyed.
+        // If the request were destroyed, the response could not be sent.
         chunks ??= request.iterator({ destroyOnReturn: false });
         const { done, value } = await chunks.next();
         if (done) controller.close();
@@ -189,7 +192,7 @@ export interface SandboxServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The most bytes of a request; real requests are much shorter. */
+/** The maximum number of bytes in the body of a request. Real bodies are much shorter. */
 const LONGEST_BODY = 1 << 20;
 
 const CORS = {
@@ -224,7 +227,7 @@ export async function serve(
     throw invalidArgument("port", "want a whole number from 0 to 65535");
   }
   const host = given.host ?? "127.0.0.1";
-  // An empty one would let all machines in.
+  // With an empty host, Node would let all machines in.
   if (typeof host !== "string" || host === "") {
     throw invalidArgument("host", "want a name or an address, such as 127.0.0.1");
   }

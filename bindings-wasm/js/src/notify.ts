@@ -1,4 +1,4 @@
-// Notifications of receivers of alerts. They have a WebAssembly of their own, because pages judge counts and notify nobody.
+// Notifies receivers of alerts. This has its own WebAssembly, because pages judge counts, but don't notify receivers.
 
 import { glue } from "../wasm/tallyfold_notify.js";
 import source from "../wasm/tallyfold_notify_bg.wasm";
@@ -39,20 +39,20 @@ export interface NotifyOptions extends NotifyArguments, Abortable {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What became of notifications, and the state for the next ones. */
+/** The result of {@link notify}: what became of the messages, and the state for the next call. */
 export interface Notified {
   /** What each receiver was notified of, as a document with a checksum: pass it as `state`. */
   readonly state: string;
   /** What became of the messages to each receiver, in the order of the receivers. */
   readonly receivers: readonly Receipt[];
-  /** Whether the receivers have accepted all messages. The next notifications send the others again. */
+  /** Whether the receivers have accepted all messages. The next call sends the other messages again. */
   readonly complete: boolean;
 }
 
-/** The options that are read here. The core has to know that there are such. */
+/** The options that are read here. The core must know their names, because it refuses unknown options. */
 const OWN = ["fetch", "receivers", "signal", "timeoutMs"];
 
-/** The time limit of a message. */
+/** The time limit of a message, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 /**

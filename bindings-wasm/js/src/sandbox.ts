@@ -198,7 +198,7 @@ export class Sandbox {
   }
 }
 
-/** jsdom has neither. */
+/** jsdom has neither `Response` nor `fetch`. */
 const LACKS =
   "this host has no Response and no fetch; in jest, use testEnvironment jest-fixed-jsdom or node";
 

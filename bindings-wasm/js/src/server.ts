@@ -3,8 +3,8 @@
  * @module tallyfold/server
  */
 
-// The core decides what a page may request, what it gets, and what is kept. This file carries the bytes and keeps the answers.
-// It imports nothing of a host.
+// The core decides what a web app may request, what it gets, and what is kept. This file transfers the bytes and keeps the
+// responses. It imports no modules of a host.
 
 import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
@@ -55,7 +55,8 @@ export interface PageServerOptions extends PagesArguments {
    * A function that gets the error of a call to the service, whose text may quote addresses and bodies, and the
    * reference that the browser gets in its place. By default, the server writes both to the console; equal errors
    * within ten seconds are one line and have one reference. The function may be asynchronous, and the response
-   * waits for it for a second at most. If the function throws, the server's promise rejects with the same error.
+   * waits for it for a second at most. If the function throws, the server's promise rejects with the same error; if
+   * the lines of a range have begun, their stream ends with this error.
    */
   readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
 }
@@ -79,11 +80,12 @@ export type VisibleRows = { readonly [name in Dimension]?: string | readonly str
  * Web apps get the body of the service's response after the server has checked it. An error has the same `code`,
  * `kind` and `status` in the web app; its text stays on the server, and the web app gets a reference to it.
  *
- * Identical concurrent requests are one call to the service. If the visitor disconnects whose request began the
- * call, the call ends, and the next waiting request begins another one. If too many calls wait (`queue`), further
- * requests get status 503 with `Retry-After`. The response for a window that ended more than an hour ago never
- * changes, so the server keeps it. The server refuses requests from pages of another origin. If the service is
- * down, the web app gets the error at once, without the retries of the client.
+ * Identical concurrent requests are one call to the service. If the visitor whose request began the call
+ * disconnects, the call ends, and the next waiting request begins another call. If too many calls wait (`queue`),
+ * further requests get status 503 with `Retry-After`. The response for a window that ended more than an hour ago
+ * never changes, so the server keeps it as long as there is memory (`memoryBytes`). The server refuses requests from
+ * pages of another origin. If the service is down, the web app gets the error at once, without the retries of the
+ * client.
  *
  * A web app may also request all windows of a range at once, up to 3,000 windows: `GET` with the path of the
  * endpoint and `/windows`, and `start`, `end`, `window` and `dimensions` in the query. The response is a stream of
@@ -108,7 +110,7 @@ export function pageServer(
   return (request) => server.answer(request);
 }
 
-/** What the core makes of a request. */
+/** A web app's request, as the core has read it. */
 type Question =
   | ({ readonly type: "metrics" } & MetricsQuestion)
   | ({ readonly type: "windows" } & WindowsQuestion)
@@ -120,13 +122,13 @@ interface MetricsQuestion {
   readonly start: string;
   readonly end: string;
   readonly dimensions: Dimension[];
-  /** What the page has requested, if its user may see some rows only. */
+  /** The dimensions that the web app has requested, if its user may see only some rows. */
   readonly narrowedTo?: Dimension[];
   readonly key: string;
   readonly isSettled: boolean;
 }
 
-/** The windows of a range, in order of time. */
+/** The windows of a range, in chronological order. */
 interface WindowsQuestion {
   readonly windows: MetricsQuestion[];
   readonly key: string;
@@ -138,45 +140,51 @@ interface AuditLogsQuestion {
   readonly perPage?: number;
 }
 
-/** What a page gets. */
+/** The response that a web app gets. */
 interface Answer {
   readonly status: number;
   readonly headers: [string, string][];
   readonly body: Bytes | ReadableStream<Bytes>;
 }
 
-/** What a page gets for a window, which may be kept. */
+/** The response for a window. The server may keep it. */
 interface KeptAnswer extends Answer {
   readonly body: Bytes;
   readonly isSettled: boolean;
 }
 
-/** The lines of a window of a range, and its answer unless its call has failed. */
+/** The lines for a window of a range, and its response unless its call has failed. */
 interface Found {
   readonly lines: Bytes;
   readonly answer?: KeptAnswer;
 }
 
-/** Runs a call to the service when it is its turn. `since` is how many requests had failed when the visitor began to wait. */
+/** Runs a call to the service when it is its turn. `since` is the number of failed requests when the visitor began to wait. */
 type Turn = <T>(signal: AbortSignal, ask: (since: bigint) => Promise<T>) => Promise<T>;
 
-/** A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse it. */
+/**
+ * The maximum number of bytes in the body of a request. Real bodies have a few hundred. A longer body is read only until it
+ * exceeds this number, and then the core refuses it.
+ */
 const LONGEST_BODY = 16 * 1024;
-/** After so many seconds a request may come again that found the queue full. */
+/** A request that found the queue full may be repeated after this many seconds. */
 const BUSY_SECONDS = 1;
-/** A shorter body takes less time than its compression. */
+/** A body with at most this many bytes is not compressed, because that would take longer than sending it. */
 const WORTH_COMPRESSING = 1024;
-/** A store or a callback that takes longer is left alone. */
+/** How many milliseconds to wait for a store or a callback. */
 const STORE_PATIENCE_MS = 1000;
-/** A range whose provisional windows take longer begins without them, and browsers don't keep it. */
+/**
+ * How many milliseconds the response for a range waits for its provisional windows. After that, it begins without a tag, so
+ * browsers don't keep it.
+ */
 const RANGE_PATIENCE_MS = 1000;
-/** So many windows of a range are looked up before the page has read the first of them. */
+/** How many windows of a range are requested ahead, including the one that the web app reads next. */
 const AHEAD = 64;
 
 class PageServer {
   readonly #client: Client;
   readonly #bytesOf: BytesOf;
-  /** What keys begin with. */
+  /** The beginning of all keys. */
   readonly #service: string;
   readonly #authorize: (request: Request) => unknown;
   readonly #store: AnswerStore | undefined;
@@ -184,14 +192,14 @@ class PageServer {
   readonly #provisionalMs: number;
   readonly #turns: Turns;
   readonly #kept: Kept;
-  /** The caller's own; otherwise errors go to the console. */
+  /** The caller's function. Without it, errors go to the console. */
   readonly #onFailure: ((error: TallyfoldError, reference: string) => unknown) | undefined;
   readonly #log = new ErrorLog();
-  /** Of errors that several requests have met. */
+  /** The references of errors. Several requests may get the same error. */
   readonly #references = new WeakMap<TallyfoldError, string>();
   /** The calls under way, by key. */
   readonly #underWay = new Map<string, Shared<KeptAnswer>>();
-  /** What tags of ranges begin with. With another one, browsers don't use what they have kept. */
+  /** The beginning of the tags of ranges. After a change, browsers don't use the responses that they have kept. */
   #own = crypto.randomUUID();
 
   constructor(given: PageServerOptions) {
@@ -210,7 +218,7 @@ class PageServer {
     this.#onFailure = optionalFunction("onFailure", onFailure, "want a function");
     this.#client = client;
     this.#bytesOf = client.bytesOf();
-    // Others may use the same store, and must not find this client's answers.
+    // Servers with another client may use the same store. They must not find the responses for this client.
     this.#service = store ? this.#bytesOf.sharedIdentity() : "";
     this.#authorize = authorize;
     this.#store = store ?? undefined;
@@ -231,7 +239,7 @@ class PageServer {
     return response(answer, request);
   }
 
-  /** The answer to a request, also if it can't be asked, or if the call fails. */
+  /** Returns the response to a request, also if the request is refused or its call fails. */
   async #answered(request: Request, body: string, permission: Permission): Promise<Answer> {
     const { signal } = request;
     let question: Question;
@@ -259,14 +267,14 @@ class PageServer {
       : this.#log.note(error.message, this.#nowMs(), own);
     this.#references.set(error, reference);
     if (line !== undefined) console.error(`tallyfold: the page server got no answer ${line}`);
-    // What it rejects with must not end the process.
+    // `soon` also handles a rejection after the wait. Otherwise, it would end the process.
     if (onFailure) await soon(onFailure(error, reference));
     return reference;
   }
 
   #question(request: Request, body: string, { isAllowed, rows }: Permission): Question {
     const { host, pathname, search } = new URL(request.url);
-    // Some hosts leave the header out of a `Request`.
+    // Some hosts leave this header out of a `Request`.
     const headers = [...request.headers, ["host", host]].flat();
     const asked = [request.method, pathname + search, body, ...headers];
     const now = this.#bytesOf.now();
@@ -295,7 +303,7 @@ class PageServer {
     }
   }
 
-  /** The rows of an answer that the user may see. */
+  /** Returns the rows of a response that the user may see. */
   async #visible(
     question: MetricsQuestion,
     signal: AbortSignal,
@@ -309,7 +317,7 @@ class PageServer {
     return { ...answer, body };
   }
 
-  /** The answer that is kept, or that of the call under way, or that of a new call. */
+  /** Returns the kept response, or waits for the call under way, or begins a new call. */
   async #shared(question: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<KeptAnswer> {
     const { key } = question;
     for (;;) {
@@ -319,7 +327,7 @@ class PageServer {
       if (!underWay || underWay.isOver) break;
       const answer = await underWay.outcome(signal);
       if (answer) return answer;
-      // Its visitor has left.
+      // The visitor whose request began that call has left.
     }
     const own = new Shared<KeptAnswer>();
     this.#underWay.set(key, own);
@@ -340,13 +348,16 @@ class PageServer {
     this.#kept.set(key, answer, until);
     if (isSettled && stored === undefined) {
       const keeping = this.#keep(key, body);
-      // A Worker ends with its answer; elsewhere no request waits for this.
+      // A Worker may end after its response. In other hosts, no request waits for this.
       if (isWorkers()) await soon(keeping);
     }
     return answer;
   }
 
-  /** The answer with all windows of a range. Those that may still change come first, because the tag is made of them. */
+  /**
+   * Returns the response with all windows of a range. The windows that may still change are read first, because the tag
+   * depends on their counts.
+   */
   async #range(
     { windows, key }: WindowsQuestion,
     visitor: AbortSignal,
@@ -365,7 +376,7 @@ class PageServer {
       const known = begun.get(window);
       if (known) return known;
       const finding = this.#found(window, signal, turn, rows);
-      // What it rejects with, the stream of the answer meets.
+      // The stream of the response gets this rejection, too.
       finding.catch(() => {});
       begun.set(window, finding);
       return finding;
@@ -412,7 +423,7 @@ class PageServer {
     return { ...answer, body };
   }
 
-  /** The tag of a range; `undefined` if a window has failed. */
+  /** Returns the tag of a range; `undefined` if a provisional window has failed. */
   async #tagOf(
     windows: MetricsQuestion[],
     key: string,
@@ -429,7 +440,7 @@ class PageServer {
     return tag;
   }
 
-  /** The lines of a window of a range, also if its call fails. */
+  /** Returns the lines for a window of a range, also if its call fails. */
   async #found(
     window: MetricsQuestion,
     signal: AbortSignal,
@@ -452,7 +463,7 @@ class PageServer {
     }
   }
 
-  /** Takes a turn, and waits as long as too many others wait. */
+  /** Waits for a turn. As long as the queue is full, tries again after a pause. */
   async #patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -479,21 +490,21 @@ class PageServer {
     }
   }
 
-  /** A store that fails does no harm. */
+  /** Stores a response. Errors of the store are ignored. */
   async #keep(key: string, body: Bytes): Promise<void> {
     if (this.#store === undefined) return;
     try {
       const text = pagesCore().sealed(key, new TextDecoder().decode(body));
       await this.#store.set(key, text);
     } catch {
-      // The service is asked again.
+      // A later request queries the service again.
     }
   }
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What `authorize` has decided. */
+/** The decision of `authorize`. */
 interface Permission {
   readonly isAllowed: boolean;
   readonly rows: CoreVisibleRows | undefined;
@@ -504,7 +515,7 @@ function isObject(value: unknown): value is object {
 }
 
 const NOT_MODIFIED = 304;
-/** For a visitor who has left, and does not see it. */
+/** The response to a visitor who has left, and does not see it. */
 const GONE: Answer = { status: 499, headers: [], body: new Uint8Array() };
 
 function good(body: Bytes): Answer {
@@ -512,14 +523,14 @@ function good(body: Bytes): Answer {
   return { status, headers: pairsOf(flat), body };
 }
 
-/** The answer to a request that can't be asked, or with a reference to the failure of its call. */
+/** Returns the response to a refused request; with a `reference`, to a request whose call has failed. */
 function failed(error: unknown, reference?: string): Answer {
   if (!TallyfoldError.is(error)) throw error;
   const { code, status, message, retryAfter } = error;
   return answerOf(pagesCore().failedAnswer(code, status, message, retryAfter, reference));
 }
 
-/** What the core answers: the status, the body, and names and values of the headers in turn. */
+/** Converts a response of the core: the status, the body, and alternating names and values of the headers. */
 function answerOf([status, text, ...flat]: unknown[]): Answer {
   return {
     status: status as number,
@@ -537,7 +548,7 @@ function encoded(text: string): Bytes {
   return new TextEncoder().encode(text);
 }
 
-/** The body of a request, or the beginning of one that is too long; `undefined` if the visitor leaves in the middle. */
+/** Reads a body, or the beginning of a body that is too long. Returns `undefined` if the visitor leaves before the end. */
 async function beginning(request: Request): Promise<string | undefined> {
   const reader = request.body?.getReader();
   if (reader === undefined) return "";
@@ -556,11 +567,11 @@ async function beginning(request: Request): Promise<string | undefined> {
   }
 }
 
-/** The answer as a response, compressed if that is worth it. */
+/** Makes a `Response`, which is compressed if that is worthwhile. */
 function response({ status, headers, body }: Answer, request: Request): Response {
   if (status === NOT_MODIFIED) return new Response(null, { status, headers });
   const isStream = body instanceof ReadableStream;
-  // Cloudflare compresses what a Worker answers by itself. Next sends the body of a route without its coding's header.
+  // Cloudflare itself compresses the responses of a Worker. Next drops the header `content-encoding` of a route's response.
   const isLong = (isStream || body.length > WORTH_COMPRESSING) && !isWorkers() && !isNext();
   if (!isLong || typeof CompressionStream !== "function") {
     return new Response(body, { status, headers });
@@ -577,7 +588,7 @@ function takesGzip({ headers }: Request): boolean {
   return codings.some((coding) => /^\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$)|$)/.test(coding));
 }
 
-/** What comes within the patience for a store or a callback. */
+/** Waits for a store or a callback. Returns `undefined` if it takes too long. */
 async function soon(promised: unknown, patienceMs = STORE_PATIENCE_MS): Promise<unknown> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise((resolve) => {
@@ -590,7 +601,7 @@ async function soon(promised: unknown, patienceMs = STORE_PATIENCE_MS): Promise<
   }
 }
 
-/** Answers in memory; the least recently used ones are dropped first. */
+/** Responses in memory. The least recently used responses are dropped first. */
 class Kept {
   readonly #most: number;
   #bytes = 0;
@@ -628,5 +639,5 @@ class Kept {
   }
 }
 
-/** About how many bytes an answer takes in addition to its text. */
+/** About how many bytes a response takes in addition to its text. */
 const ENTRY_BYTES = 500;

@@ -53,7 +53,8 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         such_as = "httpx2.AsyncHTTPTransport()"
         self._transport = checked_transport(transport, httpx2.AsyncBaseTransport, such_as)
         self._token_moved: asyncio.Event | None = None
-        # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
+        # Reentrant: while a thread holds the lock, the garbage collector may end a forgotten call
+        # in the same thread.
         self._lock = threading.RLock()
         self._use: _Use | None = None
         self._limits: set[_Limit] = set()
@@ -72,14 +73,14 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _shut(self) -> None:
         self._closed = True
-        # A fork's copies of the connections are the parent's to close.
+        # A forked process has copies of the connections, which only the parent may close.
         if not self._in_other_process():
             for limit in list(self._limits):
                 limit.end()
             await self._transport.aclose()
 
     def _limit(self, seconds: float | None) -> "_Limit":
-        """Raises `TimeoutError` after so many seconds, or when the client is closed."""
+        """Makes a limit that raises `TimeoutError` after this time, or if the client is closed."""
         return _Limit(seconds, self._limits)
 
     @contextlib.contextmanager
@@ -100,22 +101,23 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                 use.calls -= 1
 
     async def _drive(self, call: Call[T]) -> None:
-        """Drives the call to its end; it is closed then, whatever has ended it."""
+        """Drives the call to its end. Closes the call, whatever has ended it."""
         try:
             while not await self._advance(call):
-                # Outside of `_advance`: what the caller's function raises keeps its traceback.
+                # Not in `_advance`, so that exceptions of the function keep their traceback.
                 await async_finished("on_attempt", self._report(call))
                 self._check_open()
         except TallyfoldError:
             await async_finished("on_attempt", self._report(call))
             raise
         finally:
-            # Also when cancelled, and without an await: calls that wait for this one must be woken.
+            # Calls that wait for this one must be woken, even if the task is cancelled. So this
+            # doesn't await.
             call.close()
             self._wake()
 
     async def _advance(self, call: Call[T]) -> bool:
-        """Takes the call's next step; whether it was the last."""
+        """Performs the call's next step. Returns whether it was the last one."""
         try:
             match call.step(Now.read()):
                 case Send(request=request):
@@ -157,7 +159,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     async def _receive(
         self, call: Call[T], request: Request, seconds: float | None, limit: "_Limit"
     ) -> bool:
-        """Feeds the call one response; whether it wanted the body, which then was complete."""
+        """Passes a response to the call. Returns whether the call wanted the body and got it."""
         response = await self._transport.handle_async_request(http_request(request, seconds))
         try:
             wanted = call.head(response.status_code, headers_of(response))
@@ -167,7 +169,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                 async for chunk in body_of(response):
                     call.chunk(chunk)
         finally:
-            # The response has been read or is not wanted: no failure to close it matters.
+            # The response has been read or isn't wanted, so failing to close it doesn't matter.
             with contextlib.suppress(Exception):
                 await response.aclose()
         return wanted
@@ -201,11 +203,11 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             async with self._limit(timeout):
                 while self._machine.token_epoch() == epoch:
-                    # There is a new event after each wake-up, so that no task misses its own.
+                    # Each wake-up removes the event, so the next task that waits makes a new one.
                     self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:
-            # Past its deadline, the call itself raises with its next step.
+            # After the deadline, the call's next step raises the error.
             if not self._closed and not is_last:
                 raise waited_too_long() from None
 
@@ -232,28 +234,28 @@ class AsyncReader:
         self._reading: asyncio.Task[None] | None = None
 
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the reader was closed."""
         return self._closed.is_set()
 
     async def drive(self, call: Call[CountTable]) -> None:
-        """Drives the call to its end, or until this is closed."""
+        """Drives the call to its end, or until the reader is closed."""
         self._reading = asyncio.create_task(self._drive(call))
         try:
             await self._reading
         except asyncio.CancelledError:
-            # Whoever closes this cancels the reading, but not the task that waits for it.
+            # `close` cancels the reading, but not the task that waits for it.
             task = asyncio.current_task()
             if not self._closed.is_set() or (task is not None and task.cancelling()):
                 raise
 
     async def pause(self, seconds: float) -> None:
-        """Waits for so long, or until this or the client is closed."""
+        """Waits for some seconds, or until the reader or the client is closed."""
         with contextlib.suppress(TimeoutError):
             async with self._limit(seconds):
                 await self._closed.wait()
 
     async def close(self) -> None:
-        """Ends what is being waited for."""
+        """Closes the reader, which ends its waits and transfers."""
         self._closed.set()
         if self._reading is not None and not self._reading.done():
             self._reading.cancel()
@@ -283,11 +285,11 @@ class _Limit:
         await self._timeout.__aexit__(kind, error, traceback)
 
     def hurry(self, seconds: float) -> None:
-        """Ends it after so many seconds, unless it ends sooner."""
+        """Ends the limit after this many seconds, unless it ends sooner."""
         hurry(self._timeout, seconds)
 
     def end(self) -> None:
-        # The loop may have been closed with a wait in it.
+        # The loop may have been closed while a task waited in it.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._expire)
 

@@ -62,9 +62,9 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         self._closing = Stop()
 
     def _stop(self, stop: Stop) -> None:
-        """Ends what is waited for under it, tokens included."""
+        """Sets `stop`, and wakes the threads that wait for it or for a token."""
         stop.set()
-        # In a fork no thread waits, and a thread that does not exist any more may hold the lock.
+        # In a forked process, no thread waits, and a thread that is not there may hold the lock.
         if not self._in_other_process():
             self._wake()
 
@@ -83,15 +83,15 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _shut(self) -> None:
         self._closed = True
         self._stop(self._closing)
-        # A fork's copies of the connections are the parent's to close.
+        # A forked process has copies of the connections, which only the parent may close.
         if not self._in_other_process():
             self._transport.close()
 
     def _drive(self, call: Call[T], stop: Stop) -> None:
-        """Drives the call to its end, or until it is stopped; it is closed then."""
+        """Drives the call to its end, or until `stop` is set. Closes the call in any case."""
         try:
             while not self._advance(call, stop):
-                # Outside of `_advance`: what the caller's function raises keeps its traceback.
+                # Not in `_advance`, so that exceptions of the function keep their traceback.
                 finished("on_attempt", self._report(call))
                 if stop.is_set():
                     self._check_open()
@@ -104,7 +104,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             self._wake()
 
     def _advance(self, call: Call[T], stop: Stop) -> bool:
-        """Takes the call's next step; whether it was the last."""
+        """Performs the call's next step. Returns whether it was the last one."""
         try:
             match call.step(Now.read()):
                 case Send(request=request):
@@ -137,7 +137,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             failure.report(call)
 
     def _receive(self, call: Call[T], request: Request, stop: Stop) -> bool:
-        """Feeds the call one response; whether it wanted the body, which then was complete."""
+        """Passes a response to the call. Returns whether the call wanted the body and got it."""
         timeout, _ = self._limits_of(call)
         with deadline(timeout, stop):
             response = self._transport.handle_request(http_request(request, timeout))
@@ -149,7 +149,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
                     for chunk in body_of(response):
                         call.chunk(chunk)
             finally:
-                # The response has been read or is not wanted: no failure to close it matters.
+                # The response has been read or isn't wanted, so failing to close it doesn't matter.
                 with contextlib.suppress(Exception):
                     response.close()
         return wanted
@@ -173,7 +173,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             moved = self._token_moved.wait_for(
                 lambda: self._machine.token_epoch() != epoch or stop.is_set(), timeout
             )
-        # Past its deadline, the call itself raises with its next step.
+        # After the deadline, the call's next step raises the error.
         if not moved and not is_last:
             raise waited_too_long()
 
@@ -195,14 +195,14 @@ class Reader:
         self._closed = False
 
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the reader was closed."""
         return self._closed
 
     def pause(self, seconds: float) -> None:
-        """Waits for so long, or until this is closed."""
+        """Waits for some seconds, or until the reader or the client is closed."""
         self._stop.wait(seconds)
 
     def close(self) -> None:
-        """Ends what is being waited for."""
+        """Closes the reader, which ends its waits and transfers."""
         self._closed = True
         self._stop.set()

@@ -47,7 +47,7 @@ TokenT = TypeVar("TokenT")
 TransportT = TypeVar("TransportT")
 
 NOT_ELSEWHERE = {"client_secret", "base_url", "auth_url", "orchestration_audience"}
-"""The arguments of a client that one in another process does not have."""
+"""The arguments that a client in another process does not get."""
 
 
 class ClockWarning(UserWarning):
@@ -61,9 +61,10 @@ class ClockWarning(UserWarning):
 
 
 class Settings:
-    """The arguments of a client elsewhere that reads the same counts, without secret and token.
+    """The arguments for a client in another process that reads the same counts.
 
-    It has no printable form, because headers and the address of a proxy may contain passwords.
+    They contain neither the secret nor a token. The object has no printable form, because headers
+    and the address of a proxy may contain passwords.
     """
 
     __slots__ = ("_arguments",)
@@ -81,12 +82,12 @@ class Settings:
         return cls({**found, **network})
 
     def arguments(self) -> dict[str, Any]:
-        """Gives the arguments."""
+        """Returns the arguments."""
         return dict(self._arguments)
 
 
 class Facade(Generic[TokenT, TransportT]):
-    """A machine, which is the only holder of the secret, and what it needs from its host."""
+    """A machine, and what it needs from its host. Only the machine keeps the secret."""
 
     __slots__ = (
         "__weakref__",
@@ -104,7 +105,7 @@ class Facade(Generic[TokenT, TransportT]):
     _access_token: TokenT | None
     _transport: TransportT
     _function: Callable[..., Any]
-    """Checks a function of the caller."""
+    """Checks a function that the caller has passed."""
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class Facade(Generic[TokenT, TransportT]):
         The variables are `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`,
         `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the Orchestration API,
         `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty
-        one counts as missing.
+        variable counts as missing.
 
         Args:
             env: a mapping to read instead of `os.environ`.
@@ -195,7 +196,7 @@ class Facade(Generic[TokenT, TransportT]):
         other = next((name for name in env if not isinstance(name, str)), None)
         if other is not None:
             error = wrong_type("env", "want names of variables that are str", other)
-            # For tracebacks that show locals.
+            # A traceback that shows locals would show secrets.
             del env, options, access_token, proxy
             raise error
         given = {
@@ -232,11 +233,11 @@ class Facade(Generic[TokenT, TransportT]):
             missing = Machine._missing([*found, *given], has_tokens)  # noqa: SLF001
             raise _lacking(missing, env) from None
         finally:
-            # For tracebacks that show locals.
+            # A traceback that shows locals would show secrets.
             del env, found, given, arguments, options, access_token, proxy
 
     def _direct(self, network: Network) -> TransportT:
-        """The client's own transport."""
+        """Makes the client's own transport."""
         raise NotImplementedError
 
     def _open(self, transport: TransportT) -> None:
@@ -254,10 +255,11 @@ class Facade(Generic[TokenT, TransportT]):
         raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
 
     def _settings(self) -> Settings:
-        """Gives what a client in another process needs to read the same counts with a token.
+        """Returns the arguments with which a client in another process reads the same counts.
 
         Raises:
-            ConfigError: for a client that other processes can't have.
+            ConfigError: for a client with a `transport`, or with an `ssl.SSLContext` as `ca`, which
+                can't be sent to another process.
         """
         if self._given is None:
             message = (
@@ -270,12 +272,12 @@ class Facade(Generic[TokenT, TransportT]):
             message = "the client's `ca` is an ssl.SSLContext; want a path or PEM text for workers"
             raise invalid(ConfigError, "executor", message)
         if arguments["ca"] is not None:
-            # The file need not exist on their machines.
+            # Sends the text, because the file may not exist on the workers' machines.
             arguments["ca"] = pem(arguments["ca"])
         return Settings(arguments)
 
     def _limits_of(self, call: Call[T]) -> tuple[float | None, bool]:
-        """How many seconds the call's step may take; and whether the call's deadline comes then."""
+        """Returns how many seconds a step may take, and whether the deadline sets this limit."""
         left = call.time_left(Now.read())
         if left is None or (self._timeout is not None and self._timeout * 1000 < left):
             return self._timeout, False
@@ -285,8 +287,8 @@ class Facade(Generic[TokenT, TransportT]):
         """Raises unless a call may begin. It is called before any lock or connection is used."""
         name = type(self).__name__
         if self._in_other_process():
-            # Two processes on one connection would take each other's answers, and a lock that
-            # another thread held stays locked here forever.
+            # Two processes on one connection would read each other's responses. A lock that another
+            # thread held during the fork stays locked forever in this process.
             raise RuntimeError(f"this {name} was made before a fork: make one in each process")
         self._check_open()
         if any(provision.serves(self) for provision in _provisions.get()):
@@ -298,7 +300,7 @@ class Facade(Generic[TokenT, TransportT]):
             raise RuntimeError(f"this {type(self).__name__} is closed")
 
     def _report(self, call: Call[T]) -> object:
-        """Calls `on_attempt` for the request that has just ended, if one has; gives its result."""
+        """Calls `on_attempt` if a request has just ended. Returns the result of `on_attempt`."""
         if (attempt := call.attempt()) is None:
             return None
         if attempt.clock is not None and attempt.clock.is_alarming and not self._warned:
@@ -311,7 +313,7 @@ class Facade(Generic[TokenT, TransportT]):
 
     @contextmanager
     def _provision(self) -> Iterator[None]:
-        """Marks what happens inside as the work of `access_token`."""
+        """Marks the work in the block as the work of `access_token`."""
         provision = _Provision(self)
         token = _provisions.set((*_provisions.get(), provision))
         try:
@@ -336,7 +338,7 @@ class _Provision:
 
     def __init__(self, client: object) -> None:
         self._client = client
-        # A task that was started inside has this in its context, and may run longer than this.
+        # A task that `access_token` starts has this in its context, and may outlive the run.
         self.over = False
 
     def serves(self, client: object) -> bool:
@@ -347,26 +349,26 @@ _provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisio
 
 
 class Broken:
-    """What a failed exchange is, for its call.
+    """A failed exchange, as it is reported to its call.
 
-    Interrupts, the call's own errors and mistakes in a transport, the caller's or the client's own,
+    Interrupts, the call's own errors, and bugs in a transport (the caller's or the client's own)
     are not failures of an exchange, so they are raised again.
     """
 
     def __init__(self, error: BaseException, *, is_over: bool = False) -> None:
-        """Keeps only a name: the text may quote a header, and the exception holds the request."""
+        """Drops the text, which may quote a header, and the exception, which holds the request."""
         if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
-            # The exception that it was raised from may hold the request.
+            # The exception that caused this one may hold the request.
             error.__cause__ = error.__context__ = None
             raise error
-        # Closing a connection under a transfer may make it fail in any way.
+        # Closing a connection during a transfer may make the transfer fail in any way.
         if not is_over and not is_of_the_network(error):
             raise error
         self.name, self.late, self.cause = name_of(error), timed_out(error), cause_of(error)
         self.stale = isinstance(error, StaleError)
 
     def report(self, call: Call[T]) -> None:
-        """Tells the call, and raises the error that ends it, if one does."""
+        """Reports the failure to the call. Raises the error if that ends the call."""
         try:
             call.failed(self.name, timed_out=self.late, stale=self.stale)
         except ServiceError as failure:
@@ -376,17 +378,17 @@ class Broken:
 
 
 def cleared(error: BaseException) -> BaseException:
-    """An exception without the frames that hold requests and response bytes in their locals.
+    """Removes the frames from an exception whose locals hold requests and response bytes.
 
-    A traceback that shows locals would show secrets. Of a mistake in the caller's own code, the
-    caller's frames are kept.
+    A traceback that shows locals would show secrets. If the exception comes from a bug in the
+    caller's own code, the caller's frames are kept.
     """
     is_mistake = isinstance(error, Exception) and not isinstance(error, TallyfoldError)
     return error.with_traceback(callers_part(error.__traceback__) if is_mistake else None)
 
 
 def checked_transport(transport: object, kind: type[TransportT], such_as: str) -> TransportT:
-    """The caller's transport, if it is one for this client."""
+    """Returns the caller's transport, if it has the right type for this client."""
     if isinstance(transport, kind):
         return transport
     wanted = f"want an httpx2.{kind.__name__}, such as {such_as}"
@@ -394,7 +396,7 @@ def checked_transport(transport: object, kind: type[TransportT], such_as: str) -
 
 
 def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
-    """Gives the result of `access_token` to the call."""
+    """Passes the result of `access_token` to the call."""
     match answer:
         case [str() as token, lifetime]:
             call.token(token, lifetime)
@@ -407,7 +409,7 @@ def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
 
 
 def token_failed(call: Call[T], cause: Exception, why: str | None = None) -> None:
-    """Reports that the host has no token; raises unless an older one is still valid."""
+    """Reports that the host has no token. Raises an error unless an older token is valid."""
     try:
         call.token_failed()
     except AuthError as failure:
@@ -423,7 +425,7 @@ def without_own_frame(error: Exception) -> Exception:
 
 
 def waited_too_long() -> ServiceError:
-    """The error of a call that has waited too long for another call's token."""
+    """The error of a call that has waited too long for the token that another call fetches."""
     message = "timed_out: another call, which fetches the token for this one, took too long"
     return ServiceError(message, code="timed_out")
 
@@ -440,5 +442,5 @@ def given_api(api: object) -> ApiName:
 
 
 def parsed(document: bytes) -> Any:  # noqa: ANN401
-    """The values of a JSON document that the core has checked, its numbers too."""
+    """Parses a JSON document that the core has checked, including its numbers."""
     return json.loads(document)

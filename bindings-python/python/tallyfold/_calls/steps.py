@@ -1,4 +1,4 @@
-"""The steps that machines ask their hosts to do."""
+"""The steps that machines request from their hosts."""
 
 from dataclasses import dataclass
 
@@ -63,7 +63,7 @@ class Drive:
     task: int
     """The number to settle the call with."""
     window: Window
-    """The window that the call is of."""
+    """The window that the call reads."""
     call: Call[CountTable]
     """The call."""
 

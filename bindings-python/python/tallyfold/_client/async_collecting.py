@@ -1,4 +1,4 @@
-"""Runs the collects of an `AsyncClient`: here by tasks, or by the workers of an executor."""
+"""Runs the collects of an `AsyncClient`, in tasks or in the workers of an executor."""
 
 from collections.abc import Callable
 from concurrent.futures import Future

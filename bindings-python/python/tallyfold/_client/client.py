@@ -250,8 +250,8 @@ class Client(Collecting):
                 error of the first failed window. It has `partial`, `gaps` and `failures`.
             OSError: for a failure of the checkpoint's directory; `BlockingIOError` if another
                 collect uses it.
-            BrokenExecutor: if the executor has lost a part; the executor may also raise another
-                exception for that.
+            BrokenExecutor: if the executor loses a part. Some executors raise another exception
+                instead.
 
         If any other exception ends the collect, such as `KeyboardInterrupt` or an exception from
         `on_progress`, the collect raises it unchanged after all threads have ended and all counts
@@ -327,7 +327,7 @@ class Client(Collecting):
                 window and the error if a reading fails; the window is read again after `reread`.
                 Without `on_failure`, `next` raises the error. You may then call `next` again, or
                 begin another `for` loop. An exception of `on_failure` is raised by `next`.
-            once: whether the iteration yields what is due now, and ends where it would wait. A job
+            once: whether the iteration yields what is due now, and ends instead of waiting. A job
                 that runs every few minutes resumes with the `state` of its last run. If the service
                 is down, `next` raises the error instead of waiting.
 

@@ -1,4 +1,4 @@
-"""Runs the collects of a `Client`: here by threads, or by the workers of an executor."""
+"""Runs the collects of a `Client`, in threads or in the workers of an executor."""
 
 import functools
 import ssl
@@ -61,12 +61,12 @@ class Collecting(Driver):
 
 @functools.cache
 def _usual_tls() -> ssl.SSLContext:
-    # Reading all certificates takes 20 ms, which a worker takes once, and not for each part.
+    # Reading all certificates takes 20 ms, so a worker reads them once, and not for each part.
     return httpx2.create_ssl_context(trust_env=False)
 
 
 def read_part(assignment: Assignment) -> Outcome:
-    """Reads a part of a collect: what an executor's worker calls."""
+    """Reads a part of a collect. An executor's workers call this function."""
     tokens = [] if assignment.token is None else [assignment.token]
     attempts: list[Attempt] = []
     needs_token = False
@@ -93,7 +93,7 @@ def read_part(assignment: Assignment) -> Outcome:
             table = driver._collect(machine, None, None, progress=False)  # noqa: SLF001
         except TallyfoldError as failure:
             error, table = failure, failure.partial
-            # The table travels by itself.
+            # The outcome contains the table separately.
             error.partial = None
             planned, done, failed, _ = machine.progress()
             has_ended = done + failed < planned

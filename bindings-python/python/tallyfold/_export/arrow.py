@@ -18,16 +18,16 @@ MEDIA_TYPES = {
 """The formats that are made of columns."""
 
 PIECE = 1 << 20
-"""The default number of bytes of a piece."""
+"""The default maximum number of bytes in a piece."""
 
 
 class Table:
-    """A file of columns, as an export: pieces of bytes, each time from the first one."""
+    """An export as a file of columns. Each call of `again` begins with the first piece."""
 
     is_messages = False
 
     def __init__(self, format: str, columns: Columns, max_bytes: int | None) -> None:  # noqa: A002
-        """Looks for pyarrow."""
+        """Imports pyarrow, and raises `ModuleNotFoundError` if it is not installed."""
         message = f"{format} needs pyarrow: pip install 'tallyfold[arrow]'"
         self._pyarrow, *_ = installed(message, "pyarrow", "pyarrow.ipc", "pyarrow.parquet")
         self._format = format
@@ -37,16 +37,16 @@ class Table:
 
     @property
     def media_type(self) -> str:
-        """What is written."""
+        """The media type of the file."""
         return MEDIA_TYPES[self._format]
 
     @property
     def notes(self) -> list[Note]:
-        """What the caller should know."""
+        """Notes about the export."""
         return self._columns.notes
 
     def again(self) -> Iterator[bytes]:
-        """Gives all pieces."""
+        """Returns an iterator over all pieces."""
         return _OneByOne(self._pieces())
 
     def _pieces(self) -> Iterator[bytes]:
@@ -79,7 +79,7 @@ class _OneByOne(Iterator[bytes]):
 
 
 class _Written(io.RawIOBase):
-    """A file that keeps only what was not taken yet."""
+    """A file that keeps only the bytes that were not taken yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class _Written(io.RawIOBase):
         return len(piece)
 
     def taken(self, most: int) -> Iterator[bytes]:
-        """Gives what was written since the last time, in pieces of at most so many bytes."""
+        """Yields what was written since the last call, in pieces of at most `most` bytes."""
         held, self._held = b"".join(self._held), []
         for start in range(0, len(held), most):
             yield held[start : start + most]

@@ -24,7 +24,7 @@ __all__ = ["AsyncSender"]
 
 
 class AsyncSender(Sending):
-    """Sends the messages of a push or of notifications, and reports the answers to it."""
+    """Sends the messages of a push or of notifications, and reports the responses."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class AsyncSender(Sending):
         )
 
     async def __aenter__(self) -> Self:
-        """Needs nothing."""
+        """Returns the sender itself."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -55,7 +55,7 @@ class AsyncSender(Sending):
             await self._own.aclose()
 
     async def pause(self, seconds: float) -> None:
-        """Waits for so long."""
+        """Waits for some seconds."""
         await asyncio.sleep(seconds)
 
     async def send(self, message: Message) -> None:
@@ -83,7 +83,7 @@ class AsyncSender(Sending):
                     if not push.chunk(chunk):
                         break
         finally:
-            # The response has been read or is not wanted: no failure to close it matters.
+            # The response has been read or isn't wanted, so failing to close it doesn't matter.
             with contextlib.suppress(Exception):
                 await response.aclose()
         if wanted:

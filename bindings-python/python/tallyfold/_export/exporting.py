@@ -77,7 +77,7 @@ _WARNINGS: dict[NoteKind, type[ExportWarning]] = {
 
 
 class _Whole(Protocol):
-    """What gives all pieces, each time from the first one."""
+    """An object whose `again` returns an iterator over all pieces, from the first one."""
 
     @property
     def media_type(self) -> str: ...
@@ -195,7 +195,7 @@ class Export(Iterator[bytes]):
 def _write_all(file: BinaryIO, piece: bytes) -> None:
     rest = memoryview(piece)
     while rest:
-        # A raw file may take less than it is given, also inside a wrapper, as in `tempfile`.
+        # A raw file may write only a part, even inside a wrapper, as in `tempfile`.
         taken: object = file.write(rest)
         if taken is None:
             message = (
@@ -266,7 +266,7 @@ def export(
 
 
 def warn_of(notes: Iterable[Note]) -> None:
-    """Issues notes as warnings of the function that calls the caller of this one."""
+    """Issues notes as warnings, which point to the code that calls the caller of this function."""
     for note in notes:
         warnings.warn(note.message, _WARNINGS[note.kind], stacklevel=3)
 

@@ -72,7 +72,7 @@ class Ledger:
     """
 
     media_type: ClassVar[str] = Totals.media_type
-    """What `openmetrics` gives, for `Content-Type`."""
+    """The media type of the text that `openmetrics` returns, for `Content-Type`."""
 
     __slots__ = ("_busy", "_file", "_lock", "_totals")
 
@@ -153,7 +153,8 @@ class Ledger:
         >>> tallyfold.Ledger().push("otlp", url, {"cluster": "eu-1"}, transport=receiver).samples
         0
         """
-        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        # During the push, no frame here keeps the options. A traceback that shows locals would show
+        # headers.
         given = [{"format": format, "url": url, "labels": labels, **options}]
         del url, options
         try:
@@ -170,8 +171,9 @@ class Ledger:
         labels: Mapping[str, str] | None = None,
         **options: Any,  # noqa: ANN401
     ) -> PushReport:
-        """The same in asyncio, with the arguments of `tallyfold.async_push`."""
-        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        """Does the same as `push` in asyncio, with the arguments of `tallyfold.async_push`."""
+        # During the push, no frame here keeps the options. A traceback that shows locals would show
+        # headers.
         given = [{"format": format, "url": url, "labels": labels, **options}]
         del url, options
         try:
@@ -182,20 +184,20 @@ class Ledger:
             given.clear()
 
     def _stamped(self) -> Pending:
-        """The totals at a time that no push before had, also not one of another process."""
+        """Returns the totals with a timestamp that no earlier push had, even in another process."""
         with self._lock:
             return self._store(self._totals.stamped(Now.read().unix_ms)).pending()
 
     def _store(self, totals: Totals) -> Totals:
         if self._file is not None:
-            # On the disk first: a scrape must not see what a restart would take back.
+            # Writes the file first, because a scrape must not see totals that a restart would undo.
             self._file.replace(totals.to_json().encode())
         self._totals = totals
         return totals
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lets one push at a time go: of two, the later totals might arrive first."""
+        """Allows only one push at a time: of two pushes, the later totals might arrive first."""
         if not self._busy.acquire(blocking=False):
             message = "out_of_order: another push is under way: wait for its end"
             raise ConfigError(message, code="out_of_order")
@@ -255,7 +257,7 @@ class Ledger:
         >>> registry = CollectorRegistry()
         >>> registry.register(tallyfold.Ledger().collector({"cluster": "eu-1"}))
         """
-        # What can't be used is refused now, not in a scrape.
+        # Refuses arguments that can't be used now, and not during a scrape.
         self._totals.openmetrics(labels, name)
         return Collector(self, dict(labels or {}), name)
 
@@ -270,10 +272,10 @@ class Ledger:
 
 
 class Collector:
-    """Shows a ledger to a registry of `prometheus_client`."""
+    """Exposes a ledger to a registry of `prometheus_client`."""
 
     def __init__(self, ledger: Ledger, labels: dict[str, str], name: str | None) -> None:
-        """Looks for the package."""
+        """Imports the package, and raises `ModuleNotFoundError` if it is not installed."""
         message = "a collector needs prometheus_client: pip install prometheus-client"
         (core,) = installed(message, "prometheus_client.core")
         self._family = core.CounterMetricFamily
@@ -281,7 +283,7 @@ class Collector:
         self._arguments = labels, name
 
     def collect(self) -> "Iterator[CounterMetricFamily]":
-        """Gives the counters, for a scrape."""
+        """Yields the counters, for a scrape."""
         totals = self._ledger._totals  # noqa: SLF001 - of one moment
         for name, help_text, labels, samples in totals.counters(*self._arguments):
             family = self._family(name, help_text, labels=labels)

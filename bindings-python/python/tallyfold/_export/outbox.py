@@ -1,4 +1,4 @@
-"""Sends the revisions of a follow, each once, over restarts."""
+"""Sends each revision of a follow once, even if the process restarts."""
 
 import contextlib
 import os
@@ -65,7 +65,7 @@ class Outbox:
         self._busy = threading.Lock()
         with self._file.named():
             self._held = Held(self._file.read())
-        # Refuses a wrong format, and one that what is pending is not to be sent in.
+        # Refuses an unknown format, and any format but the one of a pending revision.
         self._held.finished(format)
 
     @property
@@ -106,7 +106,8 @@ class Outbox:
         nothing is pending any more. The file keeps this number until a push has reported it, in its
         result or in its error.
         """
-        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        # During the push, no frame here keeps the options. A traceback that shows locals would show
+        # headers.
         given = [{"url": url, "labels": labels, **options}]
         del url, options
         try:
@@ -137,8 +138,9 @@ class Outbox:
         labels: Mapping[str, str] | None = None,
         **options: Any,  # noqa: ANN401
     ) -> PushReport | None:
-        """The same in asyncio, with the arguments of `tallyfold.async_push`."""
-        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        """Does the same as `push` in asyncio, with the arguments of `tallyfold.async_push`."""
+        # During the push, no frame here keeps the options. A traceback that shows locals would show
+        # headers.
         given = [{"url": url, "labels": labels, **options}]
         del url, options
         try:
@@ -173,7 +175,7 @@ class Outbox:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Does one thing at a time: two pushes would each send the same."""
+        """Allows only one operation at a time: two pushes would send the same samples twice."""
         if not self._busy.acquire(blocking=False):
             message = "out_of_order: another put, push or drop is under way: wait for its end"
             raise ConfigError(message, code="out_of_order")
@@ -184,7 +186,11 @@ class Outbox:
             self._busy.release()
 
     def _reported(self, report: PushReport | None) -> PushReport | None:
-        """The report of a push; without one, of the samples that an earlier push left in doubt."""
+        """Returns the report of a push, and stores that the caller gets it.
+
+        Without a push, returns a report of the samples that an earlier push left in doubt, or
+        `None` if there are no such samples.
+        """
         unsure = self._held.in_doubt
         if report is None and unsure:
             report = PushReport(0, 0, 0, 0, unsure, [])
@@ -192,9 +198,10 @@ class Outbox:
         return report
 
     def _acknowledge(self, report: PushReport | None) -> None:
-        """Stores that the caller gets this report.
+        """Stores that the caller gets this report of samples in doubt.
 
-        In asyncio, too, this doesn't await: a task that was cancelled here would return no report.
+        Even in asyncio, this doesn't await: if the task was cancelled here, it would return no
+        report.
         """
         if report is not None and report.unsure:
             # If this can't be stored, the next push reports the samples again.
@@ -202,7 +209,7 @@ class Outbox:
                 self._store(self._held.acknowledge(report.unsure))
 
     def _note(self, finished: Any) -> None:  # noqa: ANN401 - `on_finished` is for numbers
-        """Stores what is finished, and what is in doubt."""
+        """Stores how many samples are finished, and how many are in doubt."""
         self._store(self._held.finish(finished))
 
     async def _note_aside(self, finished: Any) -> None:  # noqa: ANN401 - as above

@@ -30,7 +30,7 @@ __all__ = ["Sender"]
 
 
 class Sender(Sending):
-    """Sends the messages of a push or of notifications, and reports the answers to it."""
+    """Sends the messages of a push or of notifications, and reports the responses."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Sender(Sending):
         self._transport = self._own or checked_transport(transport, httpx2.BaseTransport, such_as)
 
     def __enter__(self) -> Self:
-        """Needs nothing."""
+        """Returns the sender itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +58,7 @@ class Sender(Sending):
             self._socket.close()
 
     def pause(self, seconds: float) -> None:
-        """Waits for so long."""
+        """Waits for some seconds."""
         time.sleep(seconds)
 
     def send(self, message: Message) -> None:
@@ -86,7 +86,7 @@ class Sender(Sending):
                         if not push.chunk(chunk):
                             break
             finally:
-                # The response has been read or is not wanted: no failure to close it matters.
+                # The response has been read or isn't wanted, so failing to close it doesn't matter.
                 with contextlib.suppress(Exception):
                     response.close()
         if wanted:

@@ -25,17 +25,17 @@ __all__ = [
 ]
 
 EXCERPT_SECONDS = 5.0
-"""How long a refusal waits for its body, which is only quoted."""
+"""How many seconds to wait for the body of a refusal, which is only quoted in the error."""
 
 LONGEST = 86_400
-"""The longest time limit in seconds, which is also that of a client."""
+"""The longest time limit in seconds, the same as for a client."""
 
 REFUSED = 300
-"""The first status with which a receiver does not take a message."""
+"""The lowest status that means that a message was not accepted."""
 
 
 def seconds_of(timeout: float | None) -> float | None:
-    """A time limit, checked."""
+    """Checks a time limit, and returns it."""
     if timeout is None:
         return None
     check_number("timeout", "want a number of seconds, or None", timeout, (int, float))
@@ -46,15 +46,16 @@ def seconds_of(timeout: float | None) -> float | None:
 
 
 def address_of(message: Message) -> tuple[str, int]:
-    """Host and port of the receiver of a datagram."""
+    """The host and the port of the destination of a datagram."""
     parts = urlsplit(message.url)
     return parts.hostname or "", parts.port or 0
 
 
 class Sent(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """The body of a message, which notices that a transport reads it.
+    """The body of a message, which records that a transport has begun to read it.
 
-    A transport does so once there is a connection. Before that, nothing of the message was sent.
+    A transport reads the body once it has a connection. Before that, nothing of the message was
+    sent.
     """
 
     def __init__(self) -> None:
@@ -64,9 +65,9 @@ class Sent(httpx2.SyncByteStream, httpx2.AsyncByteStream):
         """Whether something of the message may have been sent."""
 
     def request(self, message: Message, timeout: float | None, *, is_own: bool) -> httpx2.Request:
-        """The request of a message; `is_own` says whether our own transport sends it."""
+        """Makes the request of a message. `is_own` is whether our own transport sends it."""
         request = http_request(message, timeout)
-        # Another transport may take the body from the request in another way.
+        # A transport of the caller may read the body from the request in another way.
         if is_own:
             self._body, self.may_have_left = message.body, False
             request.stream = self
@@ -77,11 +78,11 @@ class Sent(httpx2.SyncByteStream, httpx2.AsyncByteStream):
         return self._body or b""
 
     def __iter__(self) -> Iterator[bytes]:
-        """The whole body."""
+        """Yields the whole body."""
         yield self._taken()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The same."""
+        """Yields the whole body."""
         yield self._taken()
 
 
@@ -98,7 +99,8 @@ class Sending:
         """What to do next.
 
         Raises:
-            ServiceError: what ended the push, with the operating system's exception as its cause.
+            ServiceError: the error that ended the push. Its cause is the operating system's
+                exception, if there is one.
         """
         try:
             return self._push.step(Now.read())
@@ -117,5 +119,5 @@ class Sending:
 
 
 def finished_of(counts: object, step: Finished) -> Any:  # noqa: ANN401
-    """What `on_finished` gets: a number, or for an outbox all that it stores."""
+    """What `on_finished` gets: a number, or, for an outbox or a ledger, the whole step."""
     return step if isinstance(counts, Pending) else step.samples

@@ -14,7 +14,7 @@ class AsyncKeeper:
     """Loads the stored segments of a collect, and stores what has been read."""
 
     def __init__(self, machine: Collect, checkpoint: AsyncCheckpoint | Path | None) -> None:
-        """Opens and locks a directory, which is made if it does not exist."""
+        """Opens the checkpoint. Creates a directory if it does not exist, and locks it."""
         self.turn = Turn()
         self._machine = machine
         self._store = AsyncStore(checkpoint, self.turn)
@@ -37,7 +37,7 @@ class AsyncKeeper:
         return self._pending
 
     def __enter__(self) -> Self:
-        """Gives the keeper itself."""
+        """Returns the keeper itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

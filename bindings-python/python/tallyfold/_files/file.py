@@ -1,4 +1,4 @@
-"""Files that are created or replaced whole or not at all."""
+"""Creates and replaces files atomically."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ RETRY_WAITS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
 
 
 def given_path(argument: str, path: object, wanted: str = "want a path") -> pathlib.Path:
-    """The caller's path, if it is one that a system can have."""
+    """Returns the caller's path. Refuses a path that no file can have."""
     if not isinstance(path, (str, os.PathLike)):
         raise wrong_type(argument, wanted, path)
     try:
@@ -42,13 +42,13 @@ def given_path(argument: str, path: object, wanted: str = "want a path") -> path
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[BinaryIO]:
-    """Opens a new file, which replaces the one at the path if nothing fails meanwhile.
+    """Opens a new file, which replaces the file at the path if nothing fails in the block.
 
-    Readers see the old file or the whole new one. A new file has the permissions of the old one.
-    If it is `private`, which is for states that one process uses, only its owner has access to a
-    file without an old one, and there is never more than one temporary file, `NAME.new`. If the
-    path is a link, the file that it leads to is replaced. This writes to anything but a file, such
-    as a pipe or `/dev/stdout`, because that can't be replaced.
+    Readers see either the old file or the whole new one. The new file gets the permissions of the
+    old one. `private` is for states that only one process uses: if there is no old file, only the
+    owner can access the new one, and there is never more than one temporary file, `NAME.new`. If
+    the path is a link, its target is replaced. Anything but a file, such as a pipe or
+    `/dev/stdout`, can't be replaced, so this writes to it directly.
     """
     to = pathlib.Path(os.path.realpath(path))
     try:
@@ -64,7 +64,7 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     opener = _for_owner if private else None
     with _taking_place(new, to):
         if private:
-            # Only this process replaces the file, so a leftover is from one that was killed.
+            # Only this process replaces the file, so a leftover is from a process that was killed.
             new.unlink(missing_ok=True)
         with open(new, "xb", opener=opener) as file:
             if old is not None and stat.S_ISREG(old.st_mode):
@@ -78,7 +78,7 @@ def _for_owner(path: str, flags: int) -> int:
 
 
 def replace(path: pathlib.Path, data: bytes) -> None:
-    """Replaces a file by one that only its owner can read. If it is a link, the link is replaced.
+    """Replaces a file by one that only its owner can read. A link itself is replaced.
 
     The temporary file is `NAME.RANDOM.tmp`.
     """
@@ -88,7 +88,7 @@ def replace(path: pathlib.Path, data: bytes) -> None:
 
 
 def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
-    """Creates a file for its owner only. It must not exist, not even as a link."""
+    """Creates a file that only its owner can access. It must not exist, not even as a link."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o600)
@@ -104,7 +104,7 @@ def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
 
 @contextlib.contextmanager
 def _taking_place(new: pathlib.Path, to: pathlib.Path) -> Iterator[None]:
-    """Renames a file that is written inside. If that fails, it removes the file."""
+    """Renames `new` to `to` after the block. If anything fails, removes `new`."""
     try:
         with _named(to, new):
             yield
@@ -117,10 +117,10 @@ def _taking_place(new: pathlib.Path, to: pathlib.Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(path: pathlib.Path, new: pathlib.Path | None = None) -> Iterator[None]:
-    """Lets errors name the file.
+    """Adds the name of the file to errors.
 
-    Errors of writing name none, such as that of a full disk. Other errors may name the temporary
-    file `new`, which the caller doesn't know.
+    An error of writing, such as for a full disk, contains no name. Other errors may contain the
+    name of the temporary file `new`, which the caller doesn't know.
     """
     try:
         yield
@@ -155,7 +155,7 @@ def _sync(file: BinaryIO) -> None:
 
 
 def _sync_names(path: pathlib.Path) -> None:
-    """Makes the names in a directory survive a loss of power."""
+    """Syncs a directory, so that the names in it survive a power failure."""
     # On Windows a directory can't be opened, so it can't be synced there.
     with contextlib.suppress(OSError):
         directory = os.open(path, os.O_RDONLY)

@@ -15,7 +15,7 @@ class Keeper:
     """Loads the stored segments of a collect, and stores what has been read."""
 
     def __init__(self, machine: Collect, checkpoint: Checkpoint | Path | None) -> None:
-        """Opens and locks a directory, which is made if it does not exist."""
+        """Opens the checkpoint. Creates a directory if it does not exist, and locks it."""
         self.turn = Turn()
         self._machine = machine
         self._store = Store(checkpoint, self.turn)
@@ -38,7 +38,7 @@ class Keeper:
         return self._pending
 
     def __enter__(self) -> Self:
-        """Gives the keeper itself."""
+        """Returns the keeper itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""The lease of a directory: carries out the steps of `core/src/keeper/lease.rs` on this system."""
+"""The lease of a directory: performs the steps of `core/src/keeper/lease.rs` on this system."""
 
 import contextlib
 import errno
@@ -24,13 +24,14 @@ class Turn:
     """A job that needs locks."""
 
     def __init__(self) -> None:
-        """Has not begun."""
+        """Begins nothing yet."""
         self.thread = threading.get_ident()
         self.is_under_way = False
-        """Without a call to set it, so that no interrupt can come in between."""
+        """Whether the job is running. It is set without a call, because an interrupt may come at
+        any call."""
 
     def end(self) -> None:
-        """Releases its locks, also those that an interrupt has kept it from releasing."""
+        """Releases the job's locks, even if an interrupt came before their usual release."""
         for lock in list(_HELD):
             if lock.turn is self:
                 lock.release()
@@ -39,8 +40,8 @@ class Turn:
 class Lock:
     """A directory that no other job uses while this is held.
 
-    An interrupt such as Ctrl-C may come at any call. So a thread that takes a lock first releases
-    the locks of its own that are not in use.
+    An interrupt such as Ctrl-C may come at any call, also before a lock is released. So a thread
+    that takes a lock first releases the locks of its other jobs that are not under way.
     """
 
     def __init__(self, directory: pathlib.Path, turn: Turn | None = None) -> None:
@@ -78,7 +79,7 @@ class Lock:
             raise _in_use(self._directory, Lease.LOST)
 
     def release(self) -> None:
-        """Lets others in. In a forked process it does nothing: the lock is the parent's."""
+        """Releases the lock. A forked process leaves the file, which is the parent's, alone."""
         if os.getpid() == self._process:
             self._over.set()
             (self._directory / self._lease.name).unlink(missing_ok=True)
@@ -86,13 +87,13 @@ class Lock:
 
     def _show_life(self) -> None:
         while not self._over.wait(SIGN_OF_LIFE):
-            # By writing, because only that takes the time from the file's own machine.
+            # Writes, because only that sets the time by the clock of the file's own machine.
             with contextlib.suppress(OSError), self._path.open("r+b") as file:
                 file.write(Lease.TEXT.encode())
 
 
 _HELD: set[Lock] = set()
-"""The locks of this process's turns."""
+"""The locks of this process's jobs."""
 
 
 def _take(lease: Lease, directory: pathlib.Path) -> None:
@@ -133,7 +134,7 @@ def _modified_ms(path: pathlib.Path) -> int | None:
 
 
 def _identity(path: pathlib.Path) -> tuple[int, int] | None:
-    """Tells the file from any other that gets its name."""
+    """Identifies the file, so that another file with the same name is noticed."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -142,7 +143,7 @@ def _identity(path: pathlib.Path) -> tuple[int, int] | None:
 
 
 def _host() -> str:
-    """Names the processes that can see each other, as `Holder::host` of the core says."""
+    """Identifies the processes that can see each other, as `Holder::host` of the core describes."""
     known = [socket.gethostname()]
     with contextlib.suppress(OSError):
         known.append(pathlib.Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
@@ -158,7 +159,7 @@ def _stat_of(process: str) -> str | None:
 
 
 def _exists(process: int) -> bool | None:
-    """Whether there is a process with that number; `None` if the system does not say."""
+    """Whether there is a process with that ID; `None` if this can't be found out."""
     if sys.platform == "win32":
         import ctypes
 

@@ -1,4 +1,4 @@
-"""The file of a state, which one process at a time writes."""
+"""A state file, which only one process at a time writes."""
 
 import asyncio
 import contextlib
@@ -21,8 +21,8 @@ T = TypeVar("T")
 class StateFile:
     """A file that is written only if nobody else has written it since it was read.
 
-    While it is written, others are kept out by the lock of checkpoints, in the directory
-    `NAME.lease`, which all languages and the command take.
+    A lock keeps others out while the file is being written. It is the same lock as for checkpoints,
+    in the directory `NAME.lease`. The packages of all languages and the command take it.
     """
 
     __slots__ = ("_lock", "_path", "_seen")
@@ -40,7 +40,7 @@ class StateFile:
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Names the file in the error for its document."""
+        """Adds the name of the file to the error for an invalid document."""
         try:
             yield
         except ConfigError as error:
@@ -52,10 +52,10 @@ class StateFile:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps others out until the end of the block, also other objects of this process.
+        """Keeps others out until the end of the block, even other objects of this process.
 
         Raises:
-            BlockingIOError: if others are writing the file, or have written it.
+            BlockingIOError: if others are writing the file, or have written it since it was read.
         """
         if self._lock is not None or not _is_kept(self._path):
             yield
@@ -73,7 +73,7 @@ class StateFile:
             _release(lock, directory)
 
     def replace(self, data: bytes) -> None:
-        """Replaces the content. If it fails, the old one stays."""
+        """Replaces the content. If that fails, the old content stays."""
         with self.held():
             if self._lock is not None:
                 with self._alone():
@@ -85,14 +85,14 @@ class StateFile:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Names the file, and not the lock, in what is refused."""
+        """Replaces the name of the lock by the name of the file in a refusal."""
         try:
             yield
         except BlockingIOError as error:
             raise self._refusal("another process is writing this file") from error
 
     def _check(self) -> None:
-        # Nobody else has counted on from a file that is gone.
+        # If the file is gone, nobody else has continued from it.
         if _mark(self._path) not in (None, self._seen):
             raise self._refusal("this was written or replaced since it was read: open it anew")
 
@@ -101,7 +101,7 @@ class StateFile:
 
 
 async def aside(store: Callable[[], T]) -> T:
-    """Stores in a thread. A task that is cancelled waits for its end."""
+    """Calls `store` in a thread. A task that is cancelled first waits for the end of `store`."""
     storing = asyncio.get_running_loop().run_in_executor(None, store)
     cancelled = None
     while not storing.done():
@@ -121,7 +121,7 @@ def _locked(directory: pathlib.Path) -> Lock:
         try:
             return Lock(directory)
         except FileNotFoundError:
-            # Whoever lets go removes the directory, which is empty then.
+            # Others remove the directory when they release their lock, if it is empty then.
             tries -= 1
             if tries < 0:
                 raise
@@ -130,13 +130,13 @@ def _locked(directory: pathlib.Path) -> Lock:
 def _release(lock: Lock, directory: pathlib.Path) -> None:
     with contextlib.suppress(OSError):
         lock.release()
-    # The locks of others may be in it.
+    # This fails if the directory contains the locks of others.
     with contextlib.suppress(OSError):
         directory.rmdir()
 
 
 def _is_kept(path: pathlib.Path) -> bool:
-    """Whether the path is a file, or free; nobody reads back what a pipe has taken."""
+    """Whether the path is a file or does not exist. Other things, such as pipes, need no lock."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -144,7 +144,7 @@ def _is_kept(path: pathlib.Path) -> bool:
 
 
 def _mark(path: pathlib.Path) -> tuple[int, int, int] | None:
-    """Tells the file from any that replaces it."""
+    """Identifies the content of the file; `None` if the file does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:

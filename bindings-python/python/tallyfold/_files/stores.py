@@ -26,7 +26,7 @@ CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
 
 
 class _Opened(Generic[CheckpointT]):
-    """A checkpoint in use. A directory is made if it does not exist, and locked."""
+    """An open checkpoint. A directory is created if it does not exist, and locked."""
 
     WANTED: ClassVar[str]
 
@@ -51,11 +51,11 @@ class _Opened(Generic[CheckpointT]):
         return self._to is not None
 
     def place(self, name: str) -> str:
-        """Tells where a segment is stored, for error messages."""
+        """Returns where a segment is stored, for error messages."""
         return str(self._to.path_of(name)) if isinstance(self._to, Directory | Address) else name
 
     def close(self) -> None:
-        """Lets others use the directory."""
+        """Unlocks the directory."""
         self._opened.close()
 
 
@@ -70,7 +70,7 @@ class Store(_Opened[Checkpoint]):
         return not any(map(inspect.iscoroutinefunction, (checkpoint.load, checkpoint.save)))
 
     def load(self, name: str) -> bytes | str | None:
-        """Gives what is stored under the name."""
+        """Returns what is stored under the name; `None` if nothing is."""
         return None if self._to is None else self._to.load(name)
 
     def save(self, name: str, data: bytes) -> None:
@@ -85,7 +85,7 @@ class AsyncStore(_Opened[AsyncCheckpoint]):
     WANTED = "want the path of a directory, or something with functions load and save"
 
     async def load(self, name: str) -> bytes | str | None:
-        """Gives what is stored under the name."""
+        """Returns what is stored under the name; `None` if nothing is."""
         if isinstance(self._to, Directory | Address):
             return await asyncio.to_thread(self._to.load, name)
         loaded = None if self._to is None else self._to.load(name)
@@ -111,7 +111,7 @@ class Directory:
         self._saving = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Keeps other processes out until this one ends, however it ends."""
+        """Locks the directory. If this process is killed, others can take the lock."""
         self._lock = Lock(self._path, self._turn)
         return self
 
@@ -121,13 +121,13 @@ class Directory:
             self._lock.release()
 
     def path_of(self, name: str) -> pathlib.Path:
-        """Gives the file of a segment."""
+        """Returns the path of a segment's file."""
         return self._path / name
 
     def load(self, name: str, /) -> bytes | None:
         """Reads a segment."""
         path = self.path_of(name)
-        # Anything but a file may have no end, as a pipe, or lead out of the directory.
+        # Reads only regular files: a pipe may have no end, and a link may leave the directory.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
             file = os.open(path, flags | getattr(os, "O_BINARY", 0))
@@ -146,7 +146,7 @@ class Directory:
         raise ConfigError(message, code="invalid_checkpoint")
 
     def save(self, name: str, data: bytes, /) -> None:
-        """Replaces a segment. After a crash, either the old or the new one is complete."""
+        """Replaces a segment. After a crash, the file has either the old or the new one, whole."""
         with self._saving:
             self._lock.check()
             replace(self.path_of(name), data)
@@ -159,8 +159,8 @@ class Address:
         """Sends nothing yet.
 
         Raises:
-            ModuleNotFoundError: without fsspec, or what it needs for this store.
-            ConfigError: for an address that it does not know.
+            ModuleNotFoundError: if fsspec, or the package that it needs for this store, is missing.
+            ConfigError: for an address that fsspec does not know, or that is on this machine.
         """
         message = "a checkpoint at an address needs fsspec: pip install 'tallyfold[fsspec]'"
         (core,) = installed(message, "fsspec.core")
@@ -178,7 +178,7 @@ class Address:
         self._saving = threading.Lock()
 
     def path_of(self, name: str) -> str:
-        """Gives the object of a segment, without what the address says of server and user."""
+        """Returns the path of a segment's object, without the server and user of the address."""
         return f"{self._path}/{name}"
 
     def load(self, name: str, /) -> bytes | None:
@@ -189,6 +189,6 @@ class Address:
             return None
 
     def save(self, name: str, data: bytes, /) -> None:
-        """Replaces a segment. An object store shows the old or the new one, whole."""
+        """Replaces a segment. Readers see either the whole old object or the whole new one."""
         with self._saving:
             self._files.pipe_file(self.path_of(name), data)

@@ -1,4 +1,4 @@
-"""The result of notifications, and how a receiver is given."""
+"""The result of notifications, and the type of a receiver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Receiver(ReceiverArguments, total=False):
 
 
 def listed(receivers: Iterable[Receiver]) -> list[Receiver]:
-    """The receivers of a caller, which may be given as any iterable."""
+    """Returns the caller's receivers, from any iterable of mappings."""
     if isinstance(receivers, str | bytes | Mapping) or not isinstance(receivers, Iterable):
         raise wrong_type("receivers", "want an iterable of mappings", receivers)
     return list(receivers)
@@ -35,7 +35,7 @@ def listed(receivers: Iterable[Receiver]) -> list[Receiver]:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """What became of notifications, and the state for the next ones.
+    """The outcome of notifications, and the state for the next ones.
 
     >>> notified = tallyfold.notify(tallyfold.Rules.standard().check(delivery=table), [])
     >>> notified.complete, notified.receivers
@@ -45,7 +45,7 @@ class Notified:
     state: str
     """What each receiver was notified of, as a document with a checksum: pass it as `state`."""
     receivers: list[Receipt]
-    """What became of the messages to each receiver, in the order of the receivers."""
+    """The outcome for each receiver, in the order of the receivers."""
 
     @property
     def complete(self) -> bool:

@@ -1,4 +1,4 @@
-"""Health: what explains a change, and what rules find."""
+"""Health: explains changes, and checks counts by rules."""
 
 import dataclasses
 from datetime import UTC, datetime
@@ -172,7 +172,7 @@ class Rules:
     __slots__ = ("_core", "_text")
 
     def __init__(self, core: RuleSet, text: str) -> None:
-        """Keeps both; `parse` makes them."""
+        """Keeps both. Use `parse` instead."""
         self._core = core
         self._text = text
 

@@ -8,7 +8,7 @@ import httpx2
 __all__ = ["Gunzip", "decoder", "is_decoded"]
 
 PIECE = 64 * 1024
-"""The bytes of a decoded piece, at most. Ten bytes may decode to ten thousand."""
+"""The maximum number of bytes in a decoded piece. Ten bytes may decode to ten thousand."""
 
 
 class Gunzip:
@@ -19,13 +19,13 @@ class Gunzip:
         self._inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """Gives what a chunk decodes to. Whoever takes the pieces may stop between two of them.
+        """Yields what a chunk decodes to. The caller may stop between two pieces.
 
         Raises:
             DecodingError: for bytes that aren't gzip, or come after its end.
         """
         piece = b""
-        # A full piece may not be the last one, even if all bytes of the chunk are taken in.
+        # After a full piece, another may follow, even if all bytes of the chunk are consumed.
         while chunk or len(piece) == PIECE:
             if self._inflate.eof:
                 if chunk:
@@ -50,10 +50,10 @@ class Gunzip:
 
 
 class _Plain:
-    """Gives a response that is not compressed as it is."""
+    """Passes on the bytes of a response that is not compressed."""
 
     def pieces(self, chunk: bytes) -> tuple[bytes]:
-        """Gives the chunk."""
+        """Returns the chunk as the only piece."""
         return (chunk,)
 
     def end(self) -> None:
@@ -61,11 +61,11 @@ class _Plain:
 
 
 def decoder(response: httpx2.Response) -> "Gunzip | _Plain":
-    """What decodes a response, whose head the core has accepted: it has no coding but gzip."""
+    """Returns a decoder for a response. The core accepts no content encoding other than gzip."""
     coding = response.headers.get("content-encoding", "").strip().lower()
     return Gunzip() if coding in {"gzip", "x-gzip"} else _Plain()
 
 
 def is_decoded(response: httpx2.Response) -> bool:
-    """Whether httpx2 has decoded it already, as it does with a body that is given in one piece."""
+    """Whether httpx2 has already decoded the body, as it does with a body given in one piece."""
     return response.is_stream_consumed

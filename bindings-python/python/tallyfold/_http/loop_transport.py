@@ -29,7 +29,7 @@ __all__ = ["LoopTransport", "body_of", "hurry", "running_loop"]
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The running loop of asyncio, or uvloop; `None` outside of any.
+    """Returns the running event loop of asyncio or uvloop; `None` if there is none.
 
     Raises:
         ConfigError: in trio.
@@ -49,13 +49,13 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def hurry(limit: asyncio.Timeout, seconds: float) -> None:
-    """Ends the limit after so many seconds, unless it ends sooner."""
+    """Ends the limit after this many seconds, unless it ends sooner."""
     end, soon = limit.when(), asyncio.get_running_loop().time() + seconds
     limit.reschedule(soon if end is None else min(end, soon))
 
 
 async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The decoded body. Between two pieces of a chunk, other tasks run, and time may run out."""
+    """Yields the decoded body. Lets other tasks and time limits act between pieces of a chunk."""
     if is_decoded(response):
         yield response.content
         return
@@ -73,7 +73,8 @@ async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
 class LoopTransport(httpx2.AsyncBaseTransport):
     """An HTTP transport whose connections belong to the event loop that opened them.
 
-    Loops may take turns. The connections of a loop end with it: later, nobody could close them.
+    Several loops may use it, one after the other. When a loop ends, its connections are closed,
+    because they can't be closed later.
     """
 
     def __init__(self, network: Network) -> None:
@@ -117,7 +118,7 @@ class LoopTransport(httpx2.AsyncBaseTransport):
 async def _until_the_loop_ends(
     pools: dict[httpcore2.Proxy | None, httpcore2.AsyncConnectionPool],
 ) -> AsyncGenerator[None]:
-    # Before a loop closes, it closes the asynchronous generators that began in it.
+    # Before `asyncio.run` closes its loop, it closes the asynchronous generators that began there.
     try:
         yield
     finally:
@@ -158,14 +159,14 @@ class _Backend(httpcore2.AsyncNetworkBackend):
 
 
 NEXT_ADDRESS = 0.25
-"""How many seconds an address of a name has for itself, before the next is tried too (RFC 8305)."""
+"""After how many seconds without an answer the next address is tried, too (RFC 8305)."""
 
 
 async def _connected(host: str, port: int) -> "tuple[asyncio.Transport, _Receiver]":
     """Connects to the address of a name that answers first.
 
-    Not every loop does that itself: `create_connection` of uvloop takes no `happy_eyeballs_delay`,
-    and one address that does not answer would use up the time of all.
+    Not every loop does this itself: `create_connection` of uvloop has no `happy_eyeballs_delay`,
+    so one address that does not answer would use up the time of all addresses.
     """
     loop = asyncio.get_running_loop()
     left = _in_turns(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
@@ -201,7 +202,7 @@ def _given_up(tried: "asyncio.Task[tuple[asyncio.Transport, _Receiver]]") -> Non
 
 
 def _in_turns(found: "list[tuple[Any, ...]]") -> list[str]:
-    """The addresses, of each family in turn."""
+    """Returns the addresses, alternating between the address families."""
     families: dict[int, list[str]] = {}
     for family, *_, address in found:
         families.setdefault(family, []).append(str(address[0]))
@@ -210,7 +211,7 @@ def _in_turns(found: "list[tuple[Any, ...]]") -> list[str]:
 
 
 class _Stream(Reusable, httpcore2.AsyncNetworkStream):
-    """A connection whose bytes wait in one place only, so that none is overlooked."""
+    """A connection that buffers bytes only in its `_Receiver`, so that none is overlooked."""
 
     def __init__(self, transport: asyncio.Transport, receiver: "_Receiver", idle: Idle) -> None:
         super().__init__(idle)
@@ -233,7 +234,7 @@ class _Stream(Reusable, httpcore2.AsyncNetworkStream):
                 await self._receiver.drained()
 
     async def aclose(self) -> None:
-        # Whoever closes the connection does not wait for what the other side says to that.
+        # Does not wait until the other side confirms that the connection is closed.
         if self._transport.get_extra_info("ssl_object") is None:
             self._transport.close()
         else:
@@ -264,13 +265,13 @@ class _Stream(Reusable, httpcore2.AsyncNetworkStream):
         return _Stream(transport, self._receiver, self._idle)
 
     def get_extra_info(self, info: str) -> object:
-        # The pool asks for it before it uses a connection again.
+        # The pool requests `is_readable` before it uses a connection again.
         return self.is_readable() if info == "is_readable" else self._transport.get_extra_info(info)
 
     def has_news(self) -> bool:
         if self._transport.is_closing() or self._receiver.has_news():
             return True
-        # The loop may not have looked at the socket yet.
+        # The loop may not have checked the socket yet.
         return is_readable(self._transport.get_extra_info("socket"))
 
     def has_more(self) -> bool:
@@ -281,7 +282,7 @@ class _Receiver(asyncio.Protocol):
     """Keeps what has arrived on a connection, and wakes the task that waits for it."""
 
     ENOUGH = 256 * 1024
-    """Bytes that wait; with more, nothing further is taken from the network."""
+    """With this many buffered bytes, no more are read from the network."""
 
     def __init__(self) -> None:
         self._arrived = bytearray()
@@ -319,11 +320,11 @@ class _Receiver(asyncio.Protocol):
         self._wake()
 
     def has_news(self) -> bool:
-        """Whether bytes wait to be read, or nothing will come any more."""
+        """Whether there are bytes to read, or the connection has ended."""
         return bool(self._arrived) or self._is_over
 
     def has_bytes(self) -> bool:
-        """Whether bytes wait to be read."""
+        """Whether there are bytes to read."""
         return bool(self._arrived)
 
     def check(self) -> None:
@@ -332,13 +333,13 @@ class _Receiver(asyncio.Protocol):
             raise self._error or ConnectionResetError("the connection is closed")
 
     async def drained(self) -> None:
-        """Waits until there is room for more to be sent."""
+        """Waits until the transport accepts more bytes."""
         while self._is_full:
             self.check()
             await self._wait()
 
     async def read(self, max_bytes: int) -> bytes:
-        """Gives what has arrived, once something has; nothing at the end."""
+        """Waits for bytes, and returns them; returns no bytes at the end of the connection."""
         while not self.has_news():
             await self._wait()
         if not self._arrived and self._error is not None:
@@ -366,9 +367,9 @@ class _Receiver(asyncio.Protocol):
 def _failing_as(error: type[Exception], late: type[Exception]) -> Iterator[None]:
     try:
         yield
-    # A subclass of `OSError`, so it comes first.
+    # `TimeoutError` is a subclass of `OSError`, so it comes first.
     except TimeoutError as cause:
         raise late(str(cause)) from cause
-    # A name that can't be written in DNS is a `UnicodeError`.
+    # A name that DNS can't represent raises a `UnicodeError`.
     except (OSError, UnicodeError) as cause:
         raise error(str(cause)) from cause

@@ -1,4 +1,4 @@
-"""The way to the service: which certificates are trusted, and through which proxy requests go."""
+"""Network settings: the certificates to trust, and the proxy for each request."""
 
 import ipaddress
 import os
@@ -15,11 +15,11 @@ from tallyfold._files.file import given_path
 __all__ = ["Certificates", "Network", "network_of", "pem"]
 
 Certificates = str | bytes | os.PathLike[str] | ssl.SSLContext
-"""A path of a PEM file, the PEM text itself, or a whole context of TLS."""
+"""The path of a PEM file, the PEM text itself, or an `ssl.SSLContext`."""
 
 
 class Network:
-    """What the client's own transports know of the network around them."""
+    """The network settings of the client's own transports."""
 
     __slots__ = ("_environment", "_http_too", "_proxies", "_proxy", "tls")
 
@@ -33,8 +33,8 @@ class Network:
     ) -> None:
         """Checks the arguments.
 
-        With `http_too`, requests over plain http go through a proxy, too. Requests to this machine
-        never do: a proxy on another one must not see their secrets.
+        With `http_too`, requests over plain http use a proxy, too. Requests to this machine never
+        do, because a proxy on another machine must not see their secrets.
         """
         self.tls = _tls(ca, trust_env=trust_env)
         self._proxy = None if proxy is None else _proxy("proxy", proxy, self.tls)
@@ -54,13 +54,13 @@ class Network:
             return self._proxy
         proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
         host = url.host if url.port is None else f"{url.host}:{url.port}"
-        # The type checker does not know it.
+        # The type checker does not know this function.
         is_past = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined]
         return None if is_past(host, self._environment) else proxy
 
     def _from_environment(self, scheme: str) -> httpcore2.Proxy:
         address = self._environment[scheme]
-        # Many programs take an address without a scheme.
+        # Many programs accept an address without a scheme.
         address = address if "://" in address else f"http://{address}"
         return _proxy("trust_env", address, self.tls, f"{scheme.upper()}_PROXY: ")
 
@@ -73,7 +73,11 @@ def network_of(
     trust_env: bool,
     http_too: bool,
 ) -> Network | None:
-    """The network that the caller has described; `None` if the caller's own transport knows it."""
+    """Makes the network settings; returns `None` if the caller provides a transport.
+
+    Raises:
+        ConfigError: for arguments that can't be used, such as settings in addition to a transport.
+    """
     check_flag("trust_env", trust_env)
     if transport is None:
         return Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
@@ -106,7 +110,7 @@ def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
         return tls
     try:
         tls.load_verify_locations(cadata=pem(ca))
-    # A `ValueError` if the text is empty.
+    # An empty text raises a `ValueError`.
     except (ssl.SSLError, ValueError) as error:
         raise _refused("ca", "want certificates in PEM, and this has none that is whole") from error
     return tls
@@ -130,7 +134,7 @@ def pem(ca: str | bytes | os.PathLike[str]) -> str:
 
 
 def _proxy(argument: str, address: object, tls: ssl.SSLContext, where: str = "") -> httpcore2.Proxy:
-    """Makes a proxy of its address, which no message quotes: it may have a password."""
+    """Makes a proxy. No message quotes its address, which may contain a password."""
     wanted = f"{where}want the address of a proxy, such as http://proxy.example:3128"
     if not isinstance(address, str):
         raise _refused(argument, f"{wanted}, not {type(address).__name__}")
@@ -141,10 +145,13 @@ def _proxy(argument: str, address: object, tls: ssl.SSLContext, where: str = "")
 
 
 def _proxy_at(address: str, tls: ssl.SSLContext) -> httpcore2.Proxy | None:
-    """The proxy at an address; `None`, not an error whose frames show it, if that can't be used."""
+    """Returns the proxy at an address.
+
+    For an address that can't be used, returns `None`: the frames of an error would show it.
+    """
     try:
         parts = urlsplit(address)
-        # An invalid port is found only here.
+        # An invalid port raises a `ValueError` only here.
         host, port = parts.hostname, parts.port
         if parts.scheme not in ("http", "https") or not host:
             return None

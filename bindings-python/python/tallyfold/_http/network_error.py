@@ -1,6 +1,6 @@
-"""What an exception of an HTTP stack means to the core, and what a caller may see of it.
+"""Converts exceptions of an HTTP stack to names for the core, and hides their secrets from callers.
 
-The core knows the names of what happened (`core/src/calls/broken.rs`), and says it in words.
+The core knows these names, and describes them in its messages (`core/src/calls/broken.rs`).
 """
 
 import contextlib
@@ -36,7 +36,7 @@ CERTIFICATES = {
     62: "CERT_HOSTNAME_MISMATCH",
     64: "CERT_HOSTNAME_MISMATCH",
 }
-"""What OpenSSL calls the numbers of what is wrong with a certificate (X509_V_ERR)."""
+"""The names for OpenSSL's numbers of certificate errors (X509_V_ERR)."""
 
 NETWORK = (
     httpx2.HTTPError,
@@ -51,14 +51,14 @@ NETWORK = (
     OSError,
     EOFError,
 )
-"""What a transport raises if an exchange fails."""
+"""The exceptions that a transport raises if an exchange fails."""
 
 
 def is_of_the_network(error: BaseException) -> bool:
-    """Whether an exchange has failed, rather than the code of a transport.
+    """Whether an exception means that an exchange has failed, and not that a transport has a bug.
 
-    A library may raise exceptions of its own from one of these. What is raised while one of these
-    is handled is something else.
+    This is also true for an exception that a library raises from one of `NETWORK`. It is not true
+    for an exception that is only raised while one of `NETWORK` is being handled.
     """
     link: BaseException | None = error
     while link is not None and not isinstance(link, NETWORK):
@@ -79,7 +79,7 @@ UNCONNECTED = (
     httpcore2.ProxyError,
     httpcore2.UnsupportedProtocol,
 )
-"""What a transport raises before it sends the first byte of a request."""
+"""The exceptions that a transport raises before it sends the first byte of a request."""
 
 
 def is_unconnected(error: BaseException) -> bool:
@@ -88,7 +88,7 @@ def is_unconnected(error: BaseException) -> bool:
 
 
 def name_of(error: BaseException) -> str:
-    """What happened, in the name that the core knows for it, or else the class of the exception."""
+    """Returns the core's name for what happened, or else the name of the exception's class."""
     links = list(_chain(error))
     names = (_name_of_system_error(link) for link in reversed(links) if isinstance(link, OSError))
     name = next((name for name in names if name is not None), None)
@@ -98,12 +98,12 @@ def name_of(error: BaseException) -> str:
 
 
 UNREACHED = {"ECONNREFUSED", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND"}
-"""What a system calls the ways in which there is no connection to a server, or to a proxy."""
+"""The names of errors that mean that there is no connection to a server, or to a proxy."""
 
 
 @contextlib.contextmanager
 def by_way_of(proxy: object) -> Iterator[None]:
-    """Tells a proxy that can't be reached from a server that can't."""
+    """Raises `ProxyError` instead of `ConnectError` if a proxy can't be reached."""
     try:
         yield
     except httpcore2.ConnectError as error:
@@ -122,22 +122,23 @@ def _name_of_system_error(error: OSError) -> str | None:
         case socket.gaierror():
             return "EAI_AGAIN" if error.errno == socket.EAI_AGAIN else "ENOTFOUND"
     name = errno.errorcode.get(_number_of(error) or 0)
-    # Windows has numbers of its own for sockets.
+    # Windows has its own numbers for socket errors, whose names begin with `WSA`.
     return name and name.removeprefix("WSA")
 
 
 def _number_of(error: OSError) -> int | None:
     if error.errno is not None:
         return error.errno
-    # asyncio puts the errors of several addresses into the text of one.
+    # asyncio puts the errors for several addresses into the text of one exception.
     number = re.search(r"\[Errno (\d+)\]", str(error))
     return None if number is None else int(number[1])
 
 
 def cause_of(error: BaseException) -> OSError | None:
-    """The exception of the operating system or of TLS in an exception, without its traceback.
+    """Returns the exception of the operating system or of TLS that caused another one.
 
-    Others are not shown: they may hold the request, or quote it or the response.
+    It has no traceback. Other causes are not shown, because they may hold the request, or quote the
+    request or the response.
     """
     for link in reversed(list(_chain(error))):
         if type(link) in {ssl.SSLError, ssl.SSLCertVerificationError, socket.gaierror}:
@@ -146,15 +147,15 @@ def cause_of(error: BaseException) -> OSError | None:
             return link.with_traceback(None)
         number = _number_of(link) if isinstance(link, OSError) else None
         if number is not None and number in errno.errorcode:
-            # The text may come from anybody, the number's meaning does not.
+            # Uses the system's text for the number: the exception's own text may quote anything.
             return OSError(number, os.strerror(number))
     return None
 
 
 def callers_part(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of this package and of httpx2 at its beginning.
+    """Removes the frames of this package, httpx2 and httpcore2 from the beginning of a traceback.
 
-    Their locals may hold a token or the secret. What is left begins in the caller's own code.
+    Their locals may hold a token or the secret. The rest begins in the caller's own code.
     """
     while traceback is not None and _is_inner(traceback.tb_frame.f_code.co_filename):
         traceback = traceback.tb_next
@@ -176,7 +177,7 @@ def _is_inner(filename: str) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and what it was raised from, also where a connection pool hides that."""
+    """Yields an exception and its causes, even if a connection pool hides them (`from None`)."""
     seen: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in seen:

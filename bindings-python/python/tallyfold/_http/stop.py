@@ -17,10 +17,11 @@ class Stop:
     """
 
     def __init__(self, above: "Stop | None" = None) -> None:
-        """Goes on until it is set."""
+        """Is not set yet."""
         self._process = os.getpid()
         self._event = threading.Event()
-        # Reentrant: the garbage collector may end an abandoned transfer while this thread holds it.
+        # Reentrant: while a thread holds the lock, the garbage collector may end an abandoned
+        # transfer in the same thread.
         self._lock = threading.RLock()
         self._sockets: set[socket.socket] = set()
         self._below: weakref.WeakSet[Stop] = weakref.WeakSet()
@@ -28,17 +29,17 @@ class Stop:
             above.take(self)
 
     def take(self, below: "Stop") -> None:
-        """Makes a flag that is set together with this one."""
+        """Adds a flag that is set together with this one."""
         with self._lock:
             self._below.add(below)
             if self._event.is_set():
                 below.set()
 
     def set(self) -> None:
-        """Ends all waits and transfers, those to come included.
+        """Sets the flag, which ends all waits and transfers, also later ones.
 
-        In a process that was forked later, it does nothing: the connections are the parent's, and
-        a thread that is not there may hold the lock.
+        In a process that was forked later, this does nothing: the connections are the parent's, and
+        a thread that does not exist there may hold the lock.
         """
         if os.getpid() != self._process:
             return
@@ -59,7 +60,7 @@ class Stop:
 
     @contextlib.contextmanager
     def cutting(self, connection: object) -> Iterator[None]:
-        """Makes it possible to end a transfer over a connection while it runs."""
+        """Lets `set` end the transfer in the block, which uses a connection."""
         if not isinstance(connection, socket.socket):
             yield
             return
@@ -75,7 +76,7 @@ class Stop:
 
 
 def _cut(connection: socket.socket) -> None:
-    # The socket may have been closed by now. This calls the socket's own `shutdown`, because the
-    # one of TLS would change the object that another thread is reading from.
+    # The socket may have been closed by now. This calls `shutdown` of the plain socket, because
+    # `shutdown` of a TLS socket would change the object that another thread is reading from.
     with contextlib.suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What both clients do with HTTP, and the transport of `Client`, which keeps deadlines."""
+"""The HTTP code of both clients, and the transport of `Client`, which enforces deadlines."""
 
 import errno
 import os
@@ -48,13 +48,13 @@ class _Pool(TypedDict):
 
 
 POOL: _Pool = {"max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
-"""How many connections a transport has, and for how many seconds it keeps idle ones."""
+"""How many connections a transport may have, and for how many seconds it keeps idle ones."""
 
 OK = 200
 """The status of a response whose body is the result."""
 
 EXCERPT_SECONDS = 1.0
-"""How long a refusal waits for its body, which is only quoted."""
+"""How many seconds to wait for the body of a refusal, which is only quoted in the error."""
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
 _stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
@@ -75,9 +75,9 @@ def http_request(request: Request | Message, timeout: float | None) -> httpx2.Re
 
 
 def headers_of(response: httpx2.Response) -> list[tuple[str, str]]:
-    """The headers of a response as the core takes them, with each byte as one character.
+    """The headers of a response as the core accepts them, with each byte as one character.
 
-    `multi_items` of httpx2 would first look for an encoding that fits all of them.
+    `multi_items` of httpx2 would first look for an encoding that fits all headers.
     """
     raw = response.headers.raw
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
@@ -86,7 +86,7 @@ def headers_of(response: httpx2.Response) -> list[tuple[str, str]]:
 def core_request(
     request: httpx2.Request, body: Iterable[bytes] | AsyncIterable[bytes]
 ) -> httpcore2.Request:
-    """The same request for the connections of httpcore2."""
+    """Converts a request for the connections of httpcore2."""
     url = request.url
     return httpcore2.Request(
         method=request.method,
@@ -106,9 +106,9 @@ def timed_out(error: Exception) -> bool:
 
 @contextmanager
 def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
-    """Limits the time of everything that this thread does on the network inside.
+    """Limits the time of everything that this thread does on the network in the block.
 
-    Together, it takes `timeout` seconds at most, and it ends when `stop` is set.
+    All of it together takes at most `timeout` seconds, and it ends when `stop` is set.
     """
     tokens = _end.set(None if timeout is None else time.monotonic() + timeout), _stop.set(stop)
     try:
@@ -119,13 +119,13 @@ def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
 
 
 def hurry(seconds: float) -> None:
-    """Ends the `deadline` around it after so many seconds, unless it ends sooner."""
+    """Ends the surrounding `deadline` after this many seconds, unless it ends sooner."""
     left = _time_left(seconds)
     _end.set(None if left is None else time.monotonic() + left)
 
 
 def body_of(response: httpx2.Response) -> Iterator[bytes]:
-    """The decoded body, read as long as there is time, whatever transport it comes from."""
+    """Yields the decoded body, from any transport, until the surrounding `deadline` ends."""
     if is_decoded(response):
         yield response.content
         return
@@ -133,7 +133,7 @@ def body_of(response: httpx2.Response) -> Iterator[bytes]:
         raise TypeError("an async body in a synchronous response")
     decoding = decoder(response)
     for chunk in response.stream:
-        # Compressed bytes that trickle in may never make a piece.
+        # Checks the time here, too: compressed bytes that arrive slowly may never make a piece.
         _time_left(None)
         for piece in decoding.pieces(chunk):
             _time_left(None)
@@ -155,7 +155,7 @@ def _time_left(timeout: float | None) -> float | None:
 
 
 class DeadlineTransport(httpx2.BaseTransport):
-    """An HTTP transport whose every wait ends with the `deadline` around it.
+    """An HTTP transport in which each wait ends with the surrounding `deadline`.
 
     The timeouts of httpx2 apply to each single read and write; a server that sends one byte a
     second would never exceed them.
@@ -207,32 +207,33 @@ class _Body(httpx2.SyncByteStream):
 
 
 class StaleError(httpcore2.ReadError):
-    """A connection that had served an earlier request was of no use for this one."""
+    """A connection that had served an earlier request could not serve this one."""
 
 
 class SurplusError(StaleError):
-    """More bytes came on it than its own response has, so one of its answers may be another's."""
+    """More bytes arrived than the response has, so it may not be the response to this request."""
 
 
 class Idle:
     """The idle connections of a transport, which may all have been closed at the same time."""
 
     def __init__(self) -> None:
-        """No connection was given up yet."""
+        """No connection has been given up yet."""
         self.age = 0
 
     def give_up(self) -> None:
-        """Uses no connection again that is open by now."""
+        """Makes sure that no connection that is open now is used again."""
         self.age += 1
 
 
 class Reusable:
-    """A connection that takes another request only if nothing is left of the last response.
+    """A connection that accepts another request only if nothing is left of the last response.
 
-    A server may send bytes behind a response, and the parser of httpcore2 would take them for the
-    next one. It does not say whether it has such bytes, but it reads from a connection only if it
-    needs more. So the last byte that has arrived is handed over alone, when it is requested. As
-    long as nobody has, something is left of the response: that byte at least.
+    A server may send bytes after a response, and the parser of httpcore2 would read them as the
+    next response. The parser does not show whether it has such bytes, but it reads from a
+    connection only if it needs more. So this class holds back the last byte that has arrived, and
+    returns it alone at the next read. As long as the parser does not read it, something is left: at
+    least that byte.
     """
 
     def __init__(self, idle: Idle) -> None:
@@ -240,27 +241,27 @@ class Reusable:
         self._idle = idle
         self._age = idle.age
         self._was_read = False
-        # What is known of the request under way.
+        # The state of the request under way.
         self._is_second = False
         self._has_begun = False
         self._last = b""
 
     def is_readable(self) -> bool:
-        """Whether a further request could read something else than its own response."""
+        """Whether another request could read something other than its own response."""
         return bool(self._last) or self._age != self._idle.age or self.has_news()
 
     def has_news(self) -> bool:
-        """Whether the other side has sent something, or hung up."""
+        """Whether the other side has sent something, or has closed the connection."""
         raise NotImplementedError
 
     def last_byte(self) -> bytes:
-        """The byte that was held back, if there is one, for a read of a response."""
+        """Returns the byte that was held back, if there is one. Each read begins with this call."""
         self._was_read = True
         last, self._last = self._last, b""
         return last
 
     def but_last_byte(self, arrived: bytes) -> bytes:
-        """Holds the last byte back, unless it is the only one."""
+        """Holds back the last byte, unless it is the only one. Returns the other bytes."""
         if not arrived:
             self._ended(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
         self._has_begun = True
@@ -270,7 +271,7 @@ class Reusable:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Tells apart why a read has failed."""
+        """Raises `StaleError` if a read fails before the response to a further request begins."""
         try:
             yield
         except httpcore2.ReadError as error:
@@ -283,11 +284,11 @@ class Reusable:
             raise StaleError from error
 
     def check_answer(self) -> None:
-        """Checks that a response was the only one that has come.
+        """Checks that nothing has arrived after a response.
 
         Raises:
-            SurplusError: if something else has come on a connection that was used before. The
-                response then need not be that of the last request.
+            SurplusError: if something has arrived on a connection that was used before. The
+                response then may not belong to the last request.
         """
         if self._is_second and (self._last or self.has_more()):
             self._idle.give_up()
@@ -301,9 +302,9 @@ class Reusable:
         """Checks the connection before the first bytes of a request.
 
         Raises:
-            ConnectionNotAvailable: if it must not be used again. The pool has looked, too, but
-                before this request was given the connection. It takes another connection then,
-                because nothing has been sent.
+            ConnectionNotAvailable: if the connection must not be used again. The pool has checked
+                this, too, but before it gave the connection to this request. The pool then uses
+                another connection, because nothing has been sent.
         """
         if self._was_read and self.is_readable():
             raise httpcore2.ConnectionNotAvailable
@@ -323,7 +324,7 @@ def has_bytes(connection: socket.socket) -> bool:
 
 
 def is_readable(connection: socket.socket) -> bool:
-    """Whether the other side has sent something, or hung up."""
+    """Whether the other side has sent something, or has closed the connection."""
     if connection.fileno() < 0:
         return True
     if isinstance(connection, ssl.SSLSocket) and connection.pending():
@@ -360,7 +361,7 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         addresses = _addresses_of(host, port)
         for tried, address in enumerate(addresses, 1):
             left = _time_left(timeout)
-            # Each address gets an equal part of the time, also when an earlier one does not answer.
+            # Each address gets an equal part of the time, even if an earlier one does not answer.
             part = None if left is None else left / (len(addresses) - tried + 1)
             try:
                 stream = self._inner.connect_tcp(address, port, part, local_address, socket_options)
@@ -374,7 +375,7 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
 def _addresses_of(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    # A name that can't be written in DNS is a `UnicodeError`.
+    # A name that DNS can't represent raises a `UnicodeError`.
     except (OSError, UnicodeError) as error:
         raise httpcore2.ConnectError(str(error)) from error
     return [str(address[0]) for *_, address in found]
@@ -415,7 +416,7 @@ class _DeadlineStream(Reusable, httpcore2.NetworkStream):
         return _DeadlineStream(inner, self._idle)
 
     def get_extra_info(self, info: str) -> object:
-        # The pool asks for it before it uses a connection again.
+        # The pool requests `is_readable` before it uses a connection again.
         return self.is_readable() if info == "is_readable" else self._inner.get_extra_info(info)
 
     def has_news(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tables in notebooks: the elements of the dashboard as a widget, with the counts inside."""
+"""Shows tables in notebooks: a widget with the elements of the dashboard and the counts."""
 
 from functools import cache
 from importlib.resources import files
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 MOST = 100_000
-"""The most rows of all windows that a widget gets: about 10 MB."""
+"""The maximum number of rows of all windows in a widget: about 10 MB."""
 
 ORDER: list[DimensionName] = ["integration", "reason", "write_key", "event_name"]
-"""The dimensions that stay longest when there are too many groups."""
+"""The dimensions to keep longest, in order. If there are too many groups, the last goes first."""
 
 
 def show(delivery: CountTable, ingestion: CountTable | None = None) -> "anywidget.AnyWidget":
@@ -60,7 +60,7 @@ def show(delivery: CountTable, ingestion: CountTable | None = None) -> "anywidge
 
 
 def _fitted(name: str, table: CountTable) -> tuple[CountTable, str]:
-    """The table with fewer dimensions, if it is too large, and a sentence that says which."""
+    """Leaves out dimensions if the table is too large. Returns the table, and a note about them."""
     kept = sorted(table.dimensions, key=ORDER.index)
     dropped: list[str] = []
     while _rows(fitted := table.group_by(*kept) if dropped else table) > MOST:
@@ -75,9 +75,9 @@ def _fitted(name: str, table: CountTable) -> tuple[CountTable, str]:
 
 
 def _rows(table: CountTable) -> int:
-    """How many rows the windows have together."""
+    """Returns how many rows the windows have together."""
     windows = len(table.windows)
-    # Most tables are small, and need no series.
+    # A table of one window needs no series.
     return len(table) if windows < 2 else len(table.by_window())
 
 

@@ -13,7 +13,7 @@ __all__ = ["collect"]
 async def collect(
     run: CollectRun, keeper: AsyncKeeper, workers: Tasks | AsyncExecuting
 ) -> CountTable:
-    """Collects by workers, none of which outlives the call."""
+    """Collects a range with workers. No worker outlives the call."""
     keeper.turn.is_under_way = True
     try:
         with keeper:
@@ -21,7 +21,7 @@ async def collect(
                 await _work(run, keeper, workers)
         return run.finish()
     except BaseException as error:
-        # Such as an interrupt while the checkpoint is being loaded.
+        # For example, an interrupt came while the checkpoint was being loaded.
         if not hasattr(error, "partial"):
             run.hand_over_to(error)
         raise
@@ -34,7 +34,7 @@ async def _work(run: CollectRun, keeper: AsyncKeeper, workers: Tasks | AsyncExec
     await keeper.load()
     with run:
         try:
-            # What is too old is dropped, even if there is nothing to read.
+            # Drops segments that are too old, even if there is nothing to read.
             await keeper.save()
             await workers.begin()
             while run.is_busy():

@@ -12,14 +12,14 @@ __all__ = ["collect"]
 
 
 def collect(run: CollectRun, keeper: Keeper, workers: Threads | Executing) -> CountTable:
-    """Collects by workers, none of which outlives the call."""
+    """Collects a range with workers. No worker outlives the call."""
     keeper.turn.is_under_way = True
     try:
         with keeper, workers:
             _work(run, keeper, workers)
         return run.finish()
     except BaseException as error:
-        # Such as an interrupt while the checkpoint is being loaded.
+        # For example, an interrupt came while the checkpoint was being loaded.
         if not hasattr(error, "partial"):
             run.hand_over_to(error)
         raise
@@ -32,7 +32,7 @@ def _work(run: CollectRun, keeper: Keeper, workers: Threads | Executing) -> None
     keeper.load()
     with run:
         try:
-            # What is too old is dropped, even if there is nothing to read.
+            # Drops segments that are too old, even if there is nothing to read.
             keeper.save()
             workers.begin()
             while run.is_busy():

@@ -1,8 +1,8 @@
 """What a collect's workers share: the calls under way, and what must be reported.
 
-A worker that has ended a call settles it and asks for the next one itself. Only the caller's own
-thread (or task) stores and reports what was read. So a checkpoint and `on_progress` are called in
-order and one at a time, in the thread in which their exceptions and Ctrl-C can end the collect.
+A worker that has ended a call settles it and gets the next one itself. Only the caller's own thread
+(or task) stores and reports what was read. So a checkpoint and `on_progress` are called in order
+and one at a time, in the thread in which their exceptions and Ctrl-C can end the collect.
 """
 
 import contextlib
@@ -64,17 +64,17 @@ class CollectRun:
         self._shown.close()
 
     def due(self) -> list[Drive]:
-        """Gives the calls to start, so that the wanted number of calls is under way."""
+        """Returns the calls to start, so that the wanted number of calls is under way."""
         with self._lock:
             return self._due(Now.read())
 
     def turn(self, drive: Drive, failure: BaseException | None) -> list[Drive]:
-        """Takes a call that has ended, and what its driver raised; gives the calls to start."""
+        """Settles a call, with the exception of its driver, if any. Returns the calls to start."""
         with self._lock:
             try:
                 now = Now.read()
                 outcome = self._settle(drive, failure, now)
-                # A call that was given back without an answer says nothing of the service.
+                # A call that was given back without a response shows nothing about the service.
                 if failure is not None or outcome != "given_back":
                     self._log.note(self._machine.waiting, failure)
                 return self._due(now)
@@ -106,7 +106,7 @@ class CollectRun:
                 counts, waiting = self._machine.progress(), self._machine.waiting
                 self._reports.append(Progress(*counts, drive.window, elapsed, waiting))
             if isinstance(failure, TallyfoldError):
-                # The machine keeps the error, but not its cause, which is the host's.
+                # The machine keeps the error, but not its cause, which is a Python exception.
                 self._causes.setdefault(failure.code, failure.__cause__)
                 return outcome
         if failure is not None:
@@ -134,7 +134,7 @@ class CollectRun:
             return bool(self.under_way or self._reports or self._failure)
 
     def news(self) -> list[Progress]:
-        """Gives what must be reported; raises a driver's exception that is not its call's error."""
+        """Returns what must be reported. Raises the exception that ends the collect, if any."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -159,7 +159,7 @@ class CollectRun:
             vars(error).update(partial=partial, gaps=gaps, failures=failures)
 
     def finish(self) -> CountTable:
-        """Gives the table of all windows, or raises why there is none."""
+        """Returns the table of all windows, or raises the error of the missing windows."""
         try:
             return self._machine.finish()
         except TallyfoldError as error:
@@ -169,7 +169,7 @@ class CollectRun:
 
 @contextlib.contextmanager
 def noted(error: BaseException) -> Iterator[None]:
-    """Adds an exception that is raised inside to `error` as a note, so that `error` is raised."""
+    """Adds an exception of the block to `error` as a note, so that `error` can still be raised."""
     try:
         yield
     except Exception as second:  # noqa: BLE001 - a checkpoint may raise anything

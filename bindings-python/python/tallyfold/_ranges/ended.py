@@ -10,10 +10,10 @@ __all__ = ["ended_windows"]
 
 
 def ended_windows(start: Instant, end: Instant | None, window: Step, now: datetime) -> list[Window]:
-    """Gives the windows of a range that have ended by `now`.
+    """Returns the windows of a range that have ended by `now`.
 
-    Without an `end`, they are whole up to the last edge of a window before `now`. None may have
-    ended yet.
+    Without an `end`, the last one ends at the newest edge of a window that is not after `now`. The
+    list may be empty.
     """
     # The windows of a plan end at the edges of the day's steps, except the last one.
     plan = Plan(start, now + timedelta(days=1) if end is None else end, window)

@@ -54,7 +54,7 @@ class Executing:
             future.add_done_callback(lambda _: self._bell.ring())
 
     def wait(self) -> None:
-        """Waits for a part, and takes all that are done."""
+        """Waits for a part, and takes all parts that are done."""
         if self._futures and not self._bell.wait(self._run.seconds_left()):
             self._run.exceed()
             return
@@ -111,18 +111,18 @@ class Executing:
     def dismiss(self) -> None:
         """Cancels the parts that have not begun, and takes those that are done.
 
-        A part that a worker is reading goes on there; its result is dropped.
+        A worker that is reading a part continues, but its result is dropped.
         """
         self._run.end()
         self._cancel()
         for part in self._done():
-            # What ends the collect is already an exception, and a result that is wrong is dropped.
+            # Another exception already ends the collect, so a wrong result is only dropped.
             with contextlib.suppress(TallyfoldError):
                 self._take(part, self._futures.pop(part))
         self._futures.clear()
 
     def __enter__(self) -> Self:
-        """Gives itself."""
+        """Returns itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

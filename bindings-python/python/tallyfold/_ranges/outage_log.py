@@ -1,4 +1,4 @@
-"""The lines that an outage leaves in the log, by the logger `tallyfold`."""
+"""Logs outages of the service with the logger `tallyfold`."""
 
 import logging
 
@@ -15,7 +15,13 @@ class OutageLog:
         self._is_on = False
 
     def note(self, waiting: float | None, failure: BaseException | None) -> None:
-        """Takes for how long the range waits before its next try, and what the last call raised."""
+        """Logs a change.
+
+        Args:
+            waiting: how many seconds the range waits before its next try; `None` if it does not
+                wait.
+            failure: what the last call raised.
+        """
         if waiting is not None and failure is not None:
             level = logging.INFO if self._is_on else logging.WARNING
             LOGGER.log(level, "the service is down, next try in %.1f s: %s", waiting, failure)

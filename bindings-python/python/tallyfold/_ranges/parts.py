@@ -1,4 +1,4 @@
-"""A collect whose windows the workers of an executor read: what is sent, and what the caller keeps.
+"""A collect in the workers of an executor: what they get, what they return, what the caller keeps.
 
 The caller's `Collect` assigns adjacent windows, the parts, to workers. Each worker reads its part
 by a collect of its own, and its table comes back in a compact form. So the caller alone stores
@@ -33,13 +33,15 @@ from tallyfold._values import Attempt
 __all__ = ["Assignment", "Outcome", "PartsRun", "Spread", "decoded", "encoded"]
 
 MOST_WINDOWS = 96
-"""The most windows of a part: a day of quarters of an hour. A worker that dies loses only these."""
+"""The maximum number of windows in a part: a day of windows of 15 minutes. A worker that dies loses
+at most these."""
 
 PARTS_FOR_EACH = 4
-"""How many parts each worker reads if there are enough windows, so that all end together."""
+"""How many parts each worker reads if there are enough windows, so that all workers end at about
+the same time."""
 
 GRACE = 2.0
-"""Seconds after the deadline, in which parts that end by it come back."""
+"""How many seconds after the deadline the results of parts may still arrive."""
 
 ONLY_HERE = {"part", "concurrency", "have", "drop_old", "probe", "deadline"}
 """The options that only the caller's collect has. Each worker's collect has the others, too."""
@@ -55,7 +57,7 @@ class Part(NamedTuple):
 
     @property
     def window(self) -> Window:
-        """All of their time."""
+        """The time of all windows."""
         return Window(self.start, self.end)
 
     def __str__(self) -> str:
@@ -84,21 +86,21 @@ class Outcome:
     table: bytes | None = field(repr=False)
     """The counts that were read, by `encoded`; `None` if no window was read."""
     error: TallyfoldError | None = None
-    """Why windows are missing."""
+    """Why windows are missing; `None` if none is missing."""
     has_ended: bool = False
-    """Whether some of these were not tried, because they would fail, too."""
+    """Whether some of the missing windows were not tried, because they would fail, too."""
     needs_token: bool = False
     """Whether windows are missing because the token has expired or was refused."""
     attempts: Sequence[Attempt] = ()
 
 
 def encoded(table: CountTable | None) -> bytes | None:
-    """A table in few bytes, which contain a checksum."""
+    """Encodes a table compactly, with a checksum."""
     return None if table is None else table._to_compact()  # noqa: SLF001
 
 
 def decoded(data: bytes | None) -> CountTable | None:
-    """The table that `encoded` has made into bytes.
+    """Decodes a table that `encoded` has encoded.
 
     Raises:
         ResponseError: `invalid_table` for any other bytes.
@@ -123,10 +125,10 @@ class Spread:
         self._workers = workers
 
     def shares(self, concurrency: int) -> list[int]:
-        """How many requests each of the parts read at the same time may have under way."""
+        """Returns how many requests each part may have under way, for the parts read together."""
         known = self._workers
         if known is None:
-            # The pools of Python, loky and mpi4py have it.
+            # The pools of Python, loky and mpi4py have this attribute.
             known = getattr(self.executor, "_max_workers", None)
         at_once = min(known, concurrency) if isinstance(known, int) and known > 0 else concurrency
         each, more = divmod(concurrency, at_once)
@@ -176,7 +178,7 @@ class PartsRun(CollectRun):
         return max(self._deadline + GRACE - (time.monotonic() - self._began), 0.0)
 
     def parts_due(self) -> list[Part]:
-        """Gives the parts to submit, so that the wanted number is under way."""
+        """Returns the parts to submit, so that the wanted number of parts is under way."""
         due: list[Part] = []
         while not self.is_over and self.under_way < self._at_once:
             assigned = self._machine.assign(self._windows_of_a_part(), Now.read())
@@ -194,7 +196,7 @@ class PartsRun(CollectRun):
         return self._most
 
     def assignment(self, part: Part, token: tuple[str, int] | None) -> Assignment:
-        """What to submit for a part."""
+        """Makes the assignment to submit for a part."""
         share = self._shares.pop()
         self._parts[part.task] = (self._generation, share)
         options = {**self._options, "concurrency": share}
@@ -243,7 +245,7 @@ class PartsRun(CollectRun):
         self.wants_token = True
 
     def give_back(self, part: Part) -> None:
-        """Takes a part back that was not read."""
+        """Takes back a part that was not read."""
         self._returned(part)
         self._machine.settle_assigned(part.task, None, again=True)
 
@@ -254,7 +256,7 @@ class PartsRun(CollectRun):
         self._fail(error)
 
     def _returned(self, part: Part) -> int:
-        """Ends a part, and gives how often tokens had been refused when it was submitted."""
+        """Ends a part. Returns how often tokens had been refused when it was submitted."""
         generation, share = self._parts.pop(part.task)
         self._shares.append(share)
         self.under_way -= 1
@@ -266,7 +268,7 @@ class PartsRun(CollectRun):
         self._fail(ServiceError(message, code="deadline_exceeded", argument="deadline"))
 
     def next_here(self) -> Drive | None:
-        """Gives a window to read in this process."""
+        """Returns a window to read in this process, if there is one."""
         step = self._machine.next(Now.read())
         if not isinstance(step, Drive):
             return None
@@ -274,7 +276,7 @@ class PartsRun(CollectRun):
         return step
 
     def take_here(self, drive: Drive, failure: BaseException | None) -> bool:
-        """Takes a window that was read in this process; whether it was one of the probe's calls."""
+        """Takes a window that was read in this process. Returns whether it was a probe's call."""
         return self._settle(drive, failure, Now.read()) == "probed"
 
     def hand_over_to(self, error: BaseException) -> None:
@@ -288,7 +290,7 @@ class PartsRun(CollectRun):
         return [failure for _, error in self._errors for failure in error.failures]
 
     def finish(self) -> CountTable:
-        """Gives the table of all windows, or raises why there is none."""
+        """Returns the table of all windows, or raises the error of the missing windows."""
         try:
             return super().finish()
         except TallyfoldError as error:

@@ -20,7 +20,9 @@ SECONDS_BETWEEN = 0.1
 
 @contextlib.contextmanager
 def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show | None]:
-    """Gives what shows progress, in a notebook or on a terminal (standard error); else `None`.
+    """Yields a function that shows progress in a notebook or on a terminal (standard error).
+
+    Without a notebook or a terminal, or if no bar is wanted, yields `None`.
 
     Raises:
         ModuleNotFoundError: if a bar on a terminal is wanted and rich is not installed.
@@ -40,7 +42,7 @@ def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show | None
 
 
 def _of_notebook() -> Callable[..., Any] | None:
-    """Gives IPython's `display`, if this is the kernel of a notebook."""
+    """Returns IPython's `display`, if this is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     # IPython on a terminal has a shell too, but no kernel.
     shell = ipython.get_ipython() if ipython is not None else None
@@ -71,7 +73,7 @@ def _doing(*, waits: bool) -> str:
 
 @contextlib.contextmanager
 def _displayed(display: Callable[..., Any], planned: int, done: int) -> Iterator[Show]:
-    # Not with rich, which needs ipywidgets here, and prints a bar below the last one without it.
+    # Without ipywidgets, rich would print each bar below the last one, so this doesn't use rich.
     handle = display(_Shown(planned, done), display_id=True)
     latest: _Shown | None = None
     last = 0.0
@@ -103,7 +105,7 @@ def _drawn(planned: int, done: int) -> Iterator[Show]:
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )
-    # It is drawn when there is something to report, without a separate thread.
+    # The bar is drawn when there is something to report, without a separate thread.
     screen = console.Console(stderr=True)
     with progress.Progress(*columns, console=screen, auto_refresh=False) as drawn:
         task = drawn.add_task(_doing(waits=False), total=planned, completed=done, failed="")
@@ -120,7 +122,7 @@ def _drawn(planned: int, done: int) -> Iterator[Show]:
                 completed=now.done,
                 failed=failed,
             )
-            # Nothing else may be drawn during a wait.
+            # During a wait, there may be no later report that would draw the bar.
             if waits or time.monotonic() - last >= SECONDS_BETWEEN:
                 drawn.refresh()
                 last = time.monotonic()

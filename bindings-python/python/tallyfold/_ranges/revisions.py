@@ -64,8 +64,8 @@ class Revisions(Iterator[Revision]):
         self._callers += 1
         try:
             # An interrupt such as Ctrl-C may come at any call, but not between two lines without
-            # one. It may keep a revision that `state` already contains from the caller, or the
-            # machine's next step from this loop.
+            # a call. Because of it, the caller may not get a revision that `state` already
+            # contains, or this loop may not get the machine's next step.
             if self._was_interrupted and self._callers == 1:
                 revision = self._machine.recover()
                 self._was_interrupted = False
@@ -80,7 +80,7 @@ class Revisions(Iterator[Revision]):
     def _next(self) -> Revision:
         while not self._reader.is_closed():
             self._reader.check()
-            # Until a revision is returned.
+            # Stays true until a revision is returned.
             self._was_interrupted = True
             match self._machine.next(Now.read()):
                 case Drive() as drive:
@@ -120,7 +120,7 @@ class Revisions(Iterator[Revision]):
             return None
         if not self._once:
             self._log.note(self._machine.waiting, thrown)
-        # Without a revision the machine waits for the service, or the call has not ended.
+        # Without a revision, the machine waits for the service, or the call has not ended.
         if thrown is not None and (self._once or self._machine.waiting is None):
             raise thrown
         return revision

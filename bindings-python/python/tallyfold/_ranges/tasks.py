@@ -20,7 +20,7 @@ AsyncDriving = Callable[[Call[CountTable]], Awaitable[None]]
 """Drives a call to its end."""
 
 AsyncTokens = Callable[[], Awaitable[tuple[str, int] | None]]
-"""Gives an access token and the rest of its lifetime in seconds, or `None` if there are none."""
+"""Gets an access token and its remaining lifetime in seconds; `None` if requests need no token."""
 
 TURNS_IN_A_ROW = 16
 """How many calls a task drives before it yields to the event loop."""
@@ -83,7 +83,7 @@ class Tasks:
             await asyncio.wait(self._tasks)
 
     async def __aenter__(self) -> Self:
-        """Gives the tasks themselves."""
+        """Returns the tasks themselves."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -106,7 +106,7 @@ class AsyncBell:
             self._loop.call_soon_threadsafe(self._rung.set)
 
     async def wait(self, seconds: float | None) -> bool:
-        """Waits until it is rung, or for so long; whether it was rung."""
+        """Waits until it is rung, for at most `seconds`. Returns whether it was rung."""
         try:
             async with asyncio.timeout(seconds):
                 await self._rung.wait()

@@ -20,7 +20,7 @@ Driving = Callable[[Call[CountTable]], None]
 """Drives a call to its end."""
 
 Tokens = Callable[[], tuple[str, int] | None]
-"""Gives an access token and the rest of its lifetime in seconds, or `None` if there are none."""
+"""Gets an access token and its remaining lifetime in seconds; `None` if requests need no token."""
 
 
 class Threads:
@@ -47,11 +47,11 @@ class Threads:
         self.start(self._run.due())
 
     def start(self, drives: list[Drive]) -> None:
-        """Gives each call to a thread that has none, or to a new one."""
+        """Gives each call to an idle thread, or to a new one."""
         for drive in drives:
             self._waiting.put(drive)
         with self._hiring:
-            # Each thread drives a call, or will ask for one.
+            # Each thread drives a call, or will take one from the queue.
             while len(self._threads) < self._run.under_way:
                 self._hire()
 
@@ -62,7 +62,7 @@ class Threads:
         thread = threading.Thread(
             target=context.run, args=(self._work,), name=f"tallyfold-collect-{number}"
         )
-        # Kept before it is started: after an interrupt in between, it is still waited for.
+        # Kept before it is started, so that it is joined even if an interrupt comes in between.
         self._threads.append(thread)
         thread.start()
 
@@ -75,7 +75,7 @@ class Threads:
         self._waiting.put(None)
 
     def _next(self, drive: Drive) -> Drive | None:
-        """Drives a call to its end, and gives the calls to drive after it."""
+        """Drives a call to its end. Returns the next call; others go to other threads."""
         failure: BaseException | None = None
         if not self._run.is_over:
             try:
@@ -109,7 +109,7 @@ class Threads:
             self._threads.pop()
 
     def __enter__(self) -> Self:
-        """Gives the threads themselves."""
+        """Returns the threads themselves."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,9 +128,9 @@ class Bell:
         self._rung.set()
 
     def wait(self, seconds: float | None) -> bool:
-        """Waits until it is rung, or for so long; whether it was rung."""
+        """Waits until it is rung, for at most `seconds`. Returns whether it was rung."""
         end = None if seconds is None else time.monotonic() + seconds
-        # On Windows a wait without an end can't be interrupted.
+        # On Windows, a wait without a timeout can't be interrupted.
         while not self._rung.wait(1 if end is None else min(1, max(end - time.monotonic(), 0))):
             if end is not None and time.monotonic() >= end:
                 return False

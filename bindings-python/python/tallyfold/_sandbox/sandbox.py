@@ -1,4 +1,4 @@
-"""The service itself as a value, and transports that reach it without a network."""
+"""An in-process fake of the service, and transports that reach it without a network."""
 
 import asyncio
 import time
@@ -153,7 +153,7 @@ class Sandbox(Service):
         return _SandboxTransport(self)
 
     def async_transport(self) -> httpx2.AsyncBaseTransport:
-        """The same for `AsyncClient` and `httpx2.AsyncClient`.
+        """The same transport for `AsyncClient` and `httpx2.AsyncClient`.
 
         >>> isinstance(sandbox.async_transport(), httpx2.AsyncBaseTransport)
         True

@@ -1,4 +1,4 @@
-"""The sandbox over HTTP, on this machine only."""
+"""Serves the sandbox over HTTP, by default only on this machine."""
 
 import contextlib
 import socket
@@ -14,10 +14,10 @@ from tallyfold._sandbox.sandbox import Sandbox
 __all__ = ["SandboxServer", "serve"]
 
 PORTS = range(65_536)
-"""The ports of a machine; 0 stands for any that is free."""
+"""The ports of a machine; 0 stands for any free port."""
 
 LONGEST_BODY = 1_000_000
-"""The most bytes of a request's body; real requests have a few hundred."""
+"""The maximum number of bytes in a request's body; real requests have a few hundred."""
 
 
 def serve(sandbox: Sandbox, port: int = 0, host: str = "127.0.0.1") -> "SandboxServer":
@@ -61,7 +61,7 @@ class SandboxServer:
             raise invalid(ConfigError, "port", wanted)
         if not isinstance(host, str):
             raise wrong_type("host", "want a name or an address", host)
-        # An empty one would let all machines in.
+        # With an empty host, the server would accept requests from all machines.
         if not host or not host.isprintable():
             raise invalid(ConfigError, "host", 'want a name or an address, such as "127.0.0.1"')
         handler = type("Handler", (_Handler,), {"sandbox": sandbox})
@@ -85,7 +85,7 @@ class SandboxServer:
         self._thread.join()
 
     def __enter__(self) -> Self:
-        """Gives the server itself."""
+        """Returns the server itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

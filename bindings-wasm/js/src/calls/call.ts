@@ -34,8 +34,8 @@ export type Step =
     }
   | {
       /**
-       * Wait for this many milliseconds of the monotonic clock, or less, then get the next step. The reason is a
-       * later retry, or a pause that the service has requested. Below 2^31.
+       * Wait for this many milliseconds of the monotonic clock, or less, then get the next step: a retry is due
+       * later, or the service has requested a pause. The number is below 2^31.
        */
       readonly type: "wait";
       readonly ms: number;
@@ -74,7 +74,7 @@ export class Call<T> {
     return new this(call);
   }
 
-  /** @internal A step of a machine whose calls are the core's. */
+  /** @internal Wraps the core's call in a step, if the step has a call. */
   static ofStep<S extends { readonly type: string }>(step: S): S {
     const { call } = step as S & { readonly call?: CoreCall };
     return call === undefined ? step : { ...step, call: new this(call) };
@@ -97,8 +97,8 @@ export class Call<T> {
   }
 
   /**
-   * How many milliseconds are left until the call's deadline; infinite if it has no deadline. When they are over,
-   * end what the last step requested, and report it with {@link Call.failed} as a timeout.
+   * How many milliseconds are left until the call's deadline; infinite if it has no deadline. After that time, stop
+   * what the last step requested, and report it with {@link Call.failed} as a `timeout`.
    */
   timeLeft(at: Now = now()): number {
     return this.#core.object.timeLeft(at);
@@ -130,8 +130,8 @@ export class Call<T> {
    * Reports that the exchange failed.
    *
    * @param failure How the exchange failed: `timeout` if its time ran out; `stale` if it reused a connection that
-   * the server had closed; `hidden` if the browser hides the cause from the page; `not_sent` if nothing of the
-   * request was sent; otherwise `network`.
+   * the server had closed, or on which bytes arrived that nobody had requested; `hidden` if the browser hides the
+   * cause from the page; `not_sent` if nothing of the request was sent; otherwise `network`.
    * @param detail One word for the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never pass a
    * text that could contain the request.
    */
@@ -178,9 +178,9 @@ export class Call<T> {
   }
 
   /**
-   * @internal Makes the call fail as soon as the service is down.
+   * @internal Makes the call fail early if the service is down, instead of after all retries.
    *
-   * @param since The `failures` of the machine when its caller began to wait.
+   * @param since The machine's `failures` at the time when the caller began to wait.
    */
   failFast(since: bigint): void {
     this.#core.object.failFast(since);
@@ -194,7 +194,7 @@ export class Call<T> {
       const output = call.output();
       if (typeof output !== "string") output.free();
     } catch {
-      // It was abandoned.
+      // The call has no output.
     }
   }
 
@@ -248,7 +248,7 @@ export class MachineRequest {
     return this.#fields.body;
   }
 
-  /** @internal What no message may quote. */
+  /** @internal The texts that no message may quote: the values of the headers, without `Bearer`, and the client secret. */
   secrets(): string[] {
     const body = this.body();
     const sent = body === undefined ? {} : JSON.parse(new TextDecoder().decode(body));
@@ -256,7 +256,7 @@ export class MachineRequest {
     return [...bearer, sent.client_secret].filter((it) => typeof it === "string");
   }
 
-  /** Method and address. */
+  /** The method and the address. */
   toJSON(): { method: string; url: string } {
     return { method: this.method, url: this.url };
   }
@@ -270,7 +270,7 @@ export class MachineRequest {
 interface RequestFields {
   readonly method: "GET" | "POST";
   readonly url: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: string[];
   readonly body?: Uint8Array<ArrayBuffer>;
 }

@@ -29,41 +29,42 @@ export interface DriverOptions {
   readonly now?: (() => Now) | undefined;
 }
 
-/** What is known once there is a call. */
+/** The part of a machine that the driver reads for each exchange. It is known only once there is a call. */
 interface Limit {
-  /** How long one exchange may take; infinite for no limit. */
+  /** How many milliseconds one exchange may take; infinite for no limit. */
   readonly timeoutMs: number;
 }
 
 /**
- * For so long a call in a Worker waits for the token that another call fetches: the visitor of that call may have left, and then
- * it never ends.
+ * How many milliseconds a call in a Worker waits for the token that another call fetches. After that, it fetches a token
+ * itself, because the other call never ends if its visitor has left.
  */
 const OVERTAKE_MS = 2000;
 
 /**
- * After so many calls the event loop gets a turn, because only then what was collected in JavaScript is freed in the
- * WebAssembly: a `fetch` that answers at once, such as that of a sandbox, gives it none.
+ * After this many calls, the driver lets the event loop run once, except in a Worker. WebAssembly memory of
+ * garbage-collected objects is freed only when the event loop runs, and with a `fetch` that responds at once, such as a
+ * sandbox's, it would not run.
  */
 const UNTIL_TURN = 64;
 let ended = 0;
 
 const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
 
-/** Carries bytes, waits and gets tokens for the calls of one client, until each has ended. */
+/** Drives the calls of one client to their end: transfers bytes, waits and gets tokens. */
 export class Driver {
-  /** What the clocks say. */
+  /** Reads both clocks. */
   readonly now: () => Now;
-  /** Tells the caller of a request that has ended. */
+  /** Reports a request that has ended to the caller. */
   readonly onAttempt: (attempt: Attempt) => unknown;
   /** The caller's own source of tokens, if there is one. */
   readonly accessToken: DriverOptions["accessToken"];
   readonly #fetch: Fetch | undefined;
   readonly #limit: Limit;
   readonly #credentials: FetchInit["credentials"];
-  /** Whether a warning was given that the clock is wrong. */
+  /** Whether the driver has already warned that the clock is wrong. */
   #hasWarned = false;
-  /** Calls that wait for another one's token. */
+  /** Calls that wait for the token that another call fetches. */
   readonly #waiting = new Waiting();
 
   /** @param tokenless Whether requests carry no token. */
@@ -81,9 +82,10 @@ export class Driver {
   }
 
   /**
-   * @internal Drives a call to its end. What it throws is the call's final error, or the host's own.
+   * @internal Drives a call to its end.
    *
-   * @param copy Where the chunks of the last response are kept, if they are wanted.
+   * @param copy If given, receives the chunks of the last response whose body the call has read.
+   * @throws The call's final error, the signal's reason, or an error that a function of the caller has thrown.
    */
   async drive(
     call: Call<unknown>,
@@ -119,7 +121,7 @@ export class Driver {
     }
   }
 
-  /** Closes a call, wherever it is, so that another one can fetch the token that it was fetching. */
+  /** Closes a call in any state, so that another call can fetch the token that this call was fetching. */
   close(call: Call<unknown>): void {
     call.close();
     this.#waiting.wake();
@@ -181,7 +183,7 @@ export class Driver {
     try {
       await patience.during(() => this.#waiting.forChange(patience.signal));
     } catch (error) {
-      // Past its deadline, the call itself throws with its next step.
+      // After its deadline, the call itself throws at its next step.
       if (!(error instanceof Broken)) throw error;
     } finally {
       patience.end();
@@ -190,8 +192,8 @@ export class Driver {
 }
 
 /**
- * Reports that the caller's own source failed, and sets its error as the cause. The message quotes only errors of this
- * package, because any other error may contain a secret.
+ * Reports that the caller's own source of tokens failed, and sets its error as the cause. The message quotes only errors
+ * of this package, because any other error may contain a secret.
  */
 function tokenFailed(call: Call<unknown>, cause: unknown): void {
   try {

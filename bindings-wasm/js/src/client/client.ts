@@ -31,9 +31,9 @@ export interface BytesOf {
   /** @throws {@link TallyfoldError} with code `missing_argument` if it is not known which client it is. */
   sharedIdentity(): string;
   now(): Now;
-  /** How many requests have failed temporarily. A call ends early if the service goes down after those. */
+  /** How many requests have failed temporarily. Given as `since`, it lets a call end early if the service goes down later. */
   failures(): bigint;
-  /** The body, and whether its counts no longer change by the service's clock and by this one. */
+  /** Returns the body, and whether its counts no longer change, by the service's clock and by this client's clock. */
   metrics(
     metric: Metric,
     query: MetricsQuery<Dimension>,
@@ -178,8 +178,9 @@ export class Client {
    * If the response for a window is too large or too slow, the collect reads the window again as two halves. If a
    * window fails, the collect still reads the other windows; then the promise rejects with an error that has the
    * `partial` table, the `gaps` and the `failures`. To read only the gaps, call the method again with that table as
-   * `have`, or with the same `checkpoint`. The collect ends at once after failed authentication, a status 403, a
-   * redirect or `retry_later`, at its deadline, and after eight failed windows in a row.
+   * `have`, or with the same `checkpoint`. The collect starts no more windows after failed authentication, a status
+   * 403, a redirect or `retry_later`, after its deadline, after eight failed windows in a row, or if the counts take
+   * more than `memoryLimit`.
    *
    * If the service is down, all calls pause, and one call at a time is tried. All calls resume when the service
    * answers: see `patienceMs`.

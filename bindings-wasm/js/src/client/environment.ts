@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Name = keyof typeof environment;
 
-/** Arguments that may be in the environment too, and whether a client needs no tokens. */
+/** Arguments that may also come from environment variables, and whether a client needs no tokens. */
 type Given = { readonly [N in Name]?: string | Url | undefined } & {
   readonly tokenless?: boolean | undefined;
 };
@@ -21,10 +21,10 @@ export function processEnv(): Environment {
 }
 
 /**
- * Makes something of the arguments that are given and of those in the environment.
+ * Calls `make` with the given arguments and the arguments from environment variables. Given arguments take precedence.
  *
- * @param hasSource Whether tokens come from elsewhere, and not by the secret.
- * @throws {@link TallyfoldError} with the names of all variables that are missing, or of the one that can't be used.
+ * @param hasSource Whether the caller has a source of tokens, so that the client secret is not needed.
+ * @throws {@link TallyfoldError} with the names of all missing variables, or of the variable that can't be used.
  */
 export function fromEnvironment<O extends Given, T>(
   env: Environment,
@@ -57,12 +57,12 @@ export function fromEnvironment<O extends Given, T>(
 
 const PREFIX = "TALLYFOLD_";
 
-/** The name in Rust of the option that a variable is for. */
+/** Returns the Rust name of the option that a variable sets. */
 function nameOf(variable: string): string {
   return variable.slice(PREFIX.length).toLowerCase();
 }
 
-/** @param missing The names of options in Rust. */
+/** @param missing The Rust names of the missing options. */
 function lacking(missing: string[], env: Environment): string {
   const known: string[] = Object.values(environment);
   const wanted = missing.map((name) => PREFIX + name.toUpperCase()).join(", ");

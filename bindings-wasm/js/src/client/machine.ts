@@ -48,10 +48,13 @@ export interface HostOptions extends Pick<MachineArguments, "hostTokens" | "inBr
 export class Machine {
   readonly #make: (glue: Glue) => CoreMachine;
   #core: Handle<CoreMachine> | undefined;
-  /** Where the core's machine is. */
+  /** The glue of the instance that has the core's machine. */
   #glue: Glue | undefined;
   #timeoutMs = Number.POSITIVE_INFINITY;
-  /** @internal Until then it is better to wait, because the WebAssembly compiles off the main thread. */
+  /**
+   * @internal Set while the WebAssembly compiles off the main thread. A call that doesn't wait for it compiles on the main
+   * thread.
+   */
   compiling: Promise<void> | undefined;
 
   /**
@@ -62,9 +65,9 @@ export class Machine {
   constructor(options: MachineOptions & HostOptions);
   /**
    * @internal
-   * @param ofCall What the driver reads of every query.
-   * @param ofCollect And of a collect's.
-   * @param ofFollow And of a follow's.
+   * @param ofCall The names of the options that the driver reads from every query.
+   * @param ofCollect The further names for the query of a collect.
+   * @param ofFollow The further names for the query of a follow.
    */
   constructor(
     options: MachineOptions & HostOptions,
@@ -85,7 +88,7 @@ export class Machine {
     const headers = flatHeaders(given.headers);
     const all = { ...given, ...addressesOf(given), headers, inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
-    // Only a client waits, and only a page has a thread that must not be held up.
+    // Only a client can wait, and only a page has a main thread that must not be blocked.
     const mayWait = ofCall.length > 0 && isBrowser() && !library.isCompiled;
     if (mayWait && isUsual(all)) this.compiling = this.#compile();
     else void this.#machine;
@@ -94,19 +97,19 @@ export class Machine {
   async #compile(): Promise<void> {
     try {
       await library.compile();
-      // On a slow phone each of the two takes longer than a page should be held up.
+      // On a slow phone, each of the next two steps blocks the page for long, so other work must run in between.
       await turn();
       core();
       await turn();
       void this.#machine;
       await turn();
     } catch {
-      // The call will meet it again, and tell the caller.
+      // The first call gets the same error again, and reports it to the caller.
     }
     this.compiling = undefined;
   }
 
-  /** The core's machine, which is made anew if its instance has been replaced. Its tokens are fetched again then. */
+  /** The core's machine. If its instance was replaced, it is made again, and fetches its tokens again. */
   get #machine(): CoreMachine {
     if (this.#core?.released) return this.#core.object;
     const glue = core();
@@ -118,7 +121,7 @@ export class Machine {
     return this.#core.object;
   }
 
-  /** @internal The beginning of keys in a store that several clients share. */
+  /** @internal The beginning of this client's keys in a store that several clients share. */
   sharedIdentity(): string {
     return this.#machine.sharedIdentity();
   }
@@ -188,19 +191,19 @@ export class Machine {
 
   /** Frees the memory now. You can still drive calls that the machine has begun. */
   [Symbol.dispose](): void {
-    // Those calls too that wait for it.
+    // Calls that wait for the compilation count as begun.
     if (this.compiling) this.compiling.then(() => this.#release());
     else this.#release();
   }
 
   #release(): void {
-    // One that was never made can't be used either.
+    // A machine that was never made must also be unusable after this.
     if (this.#core === undefined) void this.#machine;
     this.#core?.release();
   }
 }
 
-/** The addresses as text. */
+/** Returns the addresses as texts. */
 function addressesOf(options: MachineOptions): object {
   const names = ["clusterEndpoint", "baseUrl", "authUrl"] as const;
   const given = names.filter((name) => options[name] !== undefined);

@@ -1,4 +1,4 @@
-// Tells usual options from others, so that a page need not ask the core about them at once.
+// Recognizes options that are surely valid, so that a page can check them with the core later.
 
 const HOST = "[a-z0-9]+(-[a-z0-9]+)*(\\.[a-z]([a-z0-9-]*[a-z0-9])?)*";
 const PORT = "(:([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}))?";
@@ -11,7 +11,7 @@ const isText = (value: unknown) => typeof value === "string" && /^[\w:/.-]+$/.te
 const isWhole = (value: unknown) =>
   Number.isInteger(value) && (value as number) > 0 && (value as number) <= 1e6;
 
-/** What a client of the metrics in a page usually has. */
+/** The options that a client for metrics in a page usually has, and a check of each. */
 const usual: { readonly [name: string]: (value: unknown) => boolean } = {
   clusterEndpoint: (value) => typeof value === "string" && ADDRESS.test(value),
   clientId: isText,
@@ -27,14 +27,14 @@ const usual: { readonly [name: string]: (value: unknown) => boolean } = {
 };
 
 /**
- * Whether the core is sure to take these options. It decides about all others, and about these too, but later:
- * this must be true of nothing that it refuses.
+ * Whether the core is sure to accept these options. The core still checks them, but later. This function must not return
+ * `true` for options that the core refuses.
  */
 export function isUsual(options: { readonly [name: string]: unknown }): boolean {
   const isUsualOption = ([name, value]: [string, unknown]) =>
     Object.hasOwn(usual, name) && (value === undefined || usual[name]?.(value) === true);
   const { clusterEndpoint, hostTokens, tokenless } = options;
-  // One source of tokens, and no more.
+  // Exactly one source of tokens.
   const isServed = Boolean(hostTokens) !== Boolean(tokenless);
   return isServed && clusterEndpoint !== undefined && Object.entries(options).every(isUsualOption);
 }

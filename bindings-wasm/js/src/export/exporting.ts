@@ -71,7 +71,7 @@ export function exported(
   return withOptions(options, others, make);
 }
 
-/** What the core reads: options, the names of those that it does not read, and the time. */
+/** The core's arguments: the options, the names of options that the core does not read, and the time. */
 type Given = [options: object, others: string[], unixMs: number];
 
 /** @internal Makes an export with the core's arguments for these options, and reports its notes. */
@@ -220,7 +220,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
     this.#core.release();
   }
 
-  /** All pieces, if they are something as a whole. */
+  /** All pieces. Throws an error if they are several messages, which can't be joined. */
   *#whole(): IterableIterator<Uint8Array<ArrayBuffer>> {
     const { isMessages } = this;
     let isFirst = true;

@@ -75,13 +75,13 @@ export interface PromRegistry {
  */
 export class Ledger {
   #core: Handle<CoreLedger>;
-  /** What was stored last. */
+  /** The document that was loaded or stored last; `null` if there is none. */
   #document: string | null;
   #isAdding = false;
   #isPushing = false;
-  /** The end of the last attempt to store a document. */
+  /** Resolves when the last attempt to store a document has ended. */
   #stored: Promise<unknown> = Promise.resolve();
-  /** Registries that wait for the names of the counters, which come with the first revision. */
+  /** Functions that register the counters. They wait for the first revision, which has the names of the counters. */
   #waiting: (() => boolean)[] = [];
 
   /**
@@ -101,11 +101,11 @@ export class Ledger {
    *
    * @param store A function that stores the new document. The ledger awaits it, and only then shows the new totals.
    * If the function throws or rejects, the ledger is unchanged.
-   * @throws {@link TallyfoldError} with code `incompatible_tables` for counts with other dimensions or another
-   * metric; `overlapping_coverage` for a settled window that was added before; `sum_overflow`; `invalid_argument`
-   * for an empty state; `invalid_checkpoint` for a state that is incomplete or was changed, or if `store` finds
-   * another document; `out_of_order` if a window was skipped, with its time, or while another revision is being
-   * stored. The ledger is unchanged then.
+   * @throws {@link TallyfoldError} with code `incompatible_tables` for counts with other dimensions, or of another
+   * metric, cluster or client; `overlapping_coverage` for a settled window that was added before; `sum_overflow`;
+   * `invalid_argument` for an empty state; `invalid_checkpoint` for a state that is incomplete or was changed, or if
+   * `store` finds another document; `out_of_order` if a window was skipped, with its time, if a revision with the same
+   * state was added before, or while another revision is being stored. The ledger is unchanged then.
    */
   async add(
     revision: Revision,
@@ -143,13 +143,14 @@ export class Ledger {
    * Each sum has the start of the ledger and the current time: this machine's time, or the service's time if the
    * last revision has shown that this machine's clock is ahead. If the clock was set back, the time is a
    * millisecond after the time of the previous push. Totals and time are stored before anything is sent. So the
-   * totals may be sent any number of times, and are never in doubt; after an error, the next push makes up for it.
+   * totals may be sent any number of times, and are never in doubt; after an error, the next push sends the current totals.
    * Push after each settled revision, and at least every few minutes, because Prometheus forgets a sum after five
    * minutes. You may add a revision during a push.
    *
    * @param store A function that stores the new document, as for {@link Ledger.add}.
    * @throws The errors of {@link push}; {@link TallyfoldError} with code `out_of_order` while another push of this
-   * ledger is under way, and with `invalid_checkpoint` if the clock is more than five minutes behind the last push.
+   * ledger is under way; with `invalid_checkpoint` if the clock is more than five minutes behind the last push, or if
+   * `store` finds another document.
    * @example
    * const labels = { cluster: "production" };
    * await ledger.push({ format: "otlp", url: "https://otlp.example/v1/metrics", labels }, store);
@@ -171,7 +172,7 @@ export class Ledger {
     }
   }
 
-  /** Stores the totals that are made; only then they are this ledger's own. One document is stored after the other. */
+  /** Makes and stores new totals, and only then makes them the totals of this ledger. Stores one document at a time. */
   #become<T>(make: (core: CoreLedger) => [CoreLedger, T], store: Store): Promise<T> {
     const became = this.#stored.then(async () => {
       const core = this.#core;
@@ -190,7 +191,7 @@ export class Ledger {
     return became;
   }
 
-  /** The revision is stored by now, so nothing that a registry says may fail its `add`. */
+  /** Registers the counters. The revision is already stored, so an error of a registry must not make `add` fail. */
   #registerWaiting(): void {
     this.#waiting = this.#waiting.filter((register) => {
       try {
@@ -298,15 +299,15 @@ interface CoreCounter {
   readonly samples: [string[], bigint][];
 }
 
-/** What a registry of `prom-client` asks of a metric. */
+/** A metric, as a registry of `prom-client` expects it. */
 function metric({ name, help, labelNames }: Counter, values: () => unknown[]): object {
   const fixed = { help, type: "counter", aggregator: "sum", labelNames };
   const metric = {
     ...fixed,
-    // The registry changes it as its format wants it.
+    // The registry changes the name to suit its format.
     name: `${name}_total`,
     get: async () => ({ ...fixed, name: metric.name, values: values() }),
-    /** What is settled stays. */
+    /** Does nothing, because the totals never decrease. */
     reset: () => {},
   };
   return metric;

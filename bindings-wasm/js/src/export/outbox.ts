@@ -38,10 +38,10 @@ export class Outbox {
   #core: Handle<CoreOutbox>;
   readonly #format: ExportFormat;
   readonly #store: Store;
-  /** What was stored last. */
+  /** The document that was loaded or stored last; `null` if there is none. */
   #document: string | null;
   #isBusy = false;
-  /** The end of the last attempt to store a document. A push that is aborted does not wait for it. */
+  /** Resolves when the last attempt to store a document has ended. An aborted push does not wait for it. */
   #stored: Promise<unknown> = Promise.resolve();
 
   /**
@@ -78,7 +78,9 @@ export class Outbox {
    * Stores a revision, and the state of its follow after it: `revisions.state()`.
    *
    * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending (push it first), and
-   * while another `put`, push or `drop` is under way. If the revision can't be stored, the outbox is unchanged.
+   * while another `put`, push or `drop` is under way; `incompatible_tables` for counts of another cluster or client;
+   * `invalid_argument` for an empty state; `invalid_checkpoint` for a state that is incomplete or was changed, or if
+   * `store` finds another document. If the revision can't be stored, the outbox is unchanged.
    */
   async put(revision: Revision, state: string): Promise<void> {
     if (typeof state !== "string") {
@@ -118,7 +120,7 @@ export class Outbox {
     this.#core.release();
   }
 
-  /** Does one thing at a time: of two pushes, each would send the same, and one would clear what was put in after it. */
+  /** Runs one action at a time. Two pushes would send the same samples, and one would drop a revision that was put in later. */
   async #alone<T>(act: () => Promise<T>): Promise<T> {
     if (this.#isBusy) throw outOfOrder("another put, push or drop is under way; await it first");
     this.#isBusy = true;
@@ -172,7 +174,7 @@ export class Outbox {
     return this.#become(this.#core.object.clear());
   }
 
-  /** Stores another content; only then it is this outbox's own. */
+  /** Stores a new content, and only then makes it the content of this outbox. */
   #become(core: CoreOutbox): Promise<void> {
     const became = this.#storing(core);
     this.#stored = became.catch(() => {});

@@ -29,23 +29,23 @@ export interface PushOptions extends ExportOptions, PushArguments, Abortable {
   readonly now?: (() => Now) | undefined;
 }
 
-/** The options that are read here. The core has to know that there are such. */
+/** The options that are read here. The core must know their names, because it refuses unknown options. */
 const OWN = ["fetch", "finished", "now", "onFinished", "onNote", "signal", "timeoutMs"];
 
-/** The time limit of a message. */
+/** The time limit of a message, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
 /**
- * Sends counts to another system: as POST requests over `fetch`, or as datagrams in Node.
+ * Sends counts to another system: as POST requests over `fetch`, or as datagrams in Node, Deno and Bun.
  *
- * If the destination refuses a message as too large, the push cuts it in two. After a status 429, a failure of the
- * server or a broken connection, the push sends the message again, for up to `patienceMs`. Any other refusal ends
- * the push.
+ * If the destination refuses a message as too large, the push cuts it in two. After a status 429, a transient failure
+ * of the server or a broken connection, the push sends the message again, for up to `patienceMs`. It does not do so if
+ * the message may have arrived and must be sent at most once: see `guarantee`. Any other refusal ends the push.
  *
  * @throws {@link TallyfoldError}: the errors of {@link exportCounts}; `rate_limited`, `server_error`,
- * `network_failed` or `timed_out` when `patienceMs` is over; `forbidden`, `redirected` or `unexpected_status` for
- * other refusals. Its `report` contains how much was sent. If the signal aborts, the promise rejects with the
- * signal's reason.
+ * `network_failed` or `timed_out` when `patienceMs` is over, or if the message may not be sent again; `forbidden`,
+ * `redirected` or `unexpected_status` for other refusals. Its `report` contains how much was sent. If the signal
+ * aborts, the promise rejects with the signal's reason.
  * @example
  * const report = await push(table, {
  *   format: "remote-write",
@@ -63,7 +63,7 @@ export function pushNames(): string[] {
   return [...OWN, ...exportCore().pushOptionNames()];
 }
 
-/** What an outbox stores of a push: how many samples are finished, and how many are in doubt. */
+/** How an outbox stores the progress of a push: how many samples are finished, and how many are in doubt. */
 interface Marks {
   readonly inDoubt: bigint;
   readonly store: (samples: bigint, inDoubt: bigint) => Promise<void>;
@@ -94,7 +94,7 @@ function corePush(given: Export, options: PushOptions, inDoubt: bigint | undefin
   return new CorePush(Export.coreOf(given), all, OWN, finished ?? 0, inDoubt);
 }
 
-/** Sends a datagram. That it was sent is all that can be known of it. */
+/** Sends a datagram. There is no response, so the push never learns whether it has arrived. */
 async function datagram(core: CorePush, { url, body }: Message): Promise<void> {
   const dgram = builtIn<typeof import("node:dgram")>("node:dgram");
   if (dgram === undefined) {

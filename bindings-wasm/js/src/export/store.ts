@@ -11,13 +11,13 @@ import { invalidArgument, invalidCheckpoint } from "../values/error.js";
  */
 export type Store = (document: string, before: string | null) => unknown;
 
-/** Refuses everything but functions. */
+/** Refuses anything that isn't a function. */
 export function checkStore(store: unknown): void {
   if (typeof store === "function") return;
   throw invalidArgument("store", "want a function that stores the document");
 }
 
-/** Stores a document in the place of another one, and gives it back. */
+/** Stores a document in place of another one, and returns it. */
 export async function stored(
   store: Store,
   document: string,

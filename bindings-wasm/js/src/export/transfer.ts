@@ -1,5 +1,5 @@
-// Hands counts over from the memory of the library to that of exports or of health, as columns. It imports nothing of
-// the library, and takes the objects of any copy of it: those of ES modules and of CommonJS are not of the same classes.
+// Copies counts as columns from the memory of the library to the memory of exports or of health. It imports only types of
+// the library, and accepts objects of any copy of the library, because ES modules and CommonJS have different classes.
 
 import type { CoreRows, Glue as ExportGlue } from "../../wasm/tallyfold_export.js";
 import type { Revision } from "../ranges/follow.js";
@@ -10,19 +10,19 @@ import type { CountTable } from "../tables/table.js";
 import { invalidArgument } from "../values/error.js";
 import type { Dimension, Window } from "../values/types.js";
 
-/** What the rows are handed over to: the rows of all modules are alike. */
+/** The part of a module that receives the rows. It is the same in all modules. */
 type Glue = Pick<ExportGlue, "CoreRows">;
 
 /** Counts that can be exported. */
 export type Exportable = CountTable | Series | Revision;
 
-/** @internal Rows in the memory of exports, and the number of the revision whose changes they are. */
+/** @internal Rows in the memory of exports, and the number of the revision if they are its changes. */
 export interface HandedOver {
   readonly rows: CoreRows;
   readonly revision: number | undefined;
 }
 
-/** @internal @throws {@link TallyfoldError} with code `invalid_argument` for anything else. */
+/** @internal Copies counts. Throws a {@link TallyfoldError} with code `invalid_argument` for anything else. */
 export function handedOver(glue: Glue, counts: Exportable): HandedOver {
   if (isTable(counts)) return { rows: ofTable(glue, counts), revision: undefined };
   if (isSeries(counts)) return { rows: ofSeries(glue, counts), revision: undefined };
@@ -50,7 +50,7 @@ export function changed(glue: Glue, revision: Revision): HandedOver {
   throw invalidArgument("revision", "want a Revision of a follow");
 }
 
-/** Every frame has this, whatever copy of the library it is of: see frame.ts. */
+/** Every frame has this property, in every copy of the library: see frame.ts. */
 const content = Symbol.for("tallyfold.content");
 
 function isFrame(value: unknown, method: string): boolean {
@@ -71,7 +71,7 @@ function isRevision(value: unknown): value is Revision {
   return isFrame(changes, "deltas") && isTable(table);
 }
 
-/** @internal A table has a row for each group; by window, it has one for each group of each response. */
+/** @internal Copies a table by window, because the table itself has only one row for each group, not one for each response. */
 export function ofTable(glue: Glue, table: CountTable): CoreRows {
   const series = table.byWindow();
   try {
@@ -84,7 +84,7 @@ export function ofTable(glue: Glue, table: CountTable): CoreRows {
 function ofSeries(glue: Glue, series: Series, identity?: string): CoreRows {
   const columns = series.columns();
   const { dictionary, ids } = columns.window;
-  // Whether the counts are all there and no longer change.
+  // 1 if the counts of a window are complete and no longer change, 0 otherwise.
   const settled = Uint8Array.from(dictionary, ({ complete, provisional }) =>
     complete && !provisional ? 1 : 0,
   );

@@ -6,12 +6,12 @@ import { type Files, makeDirectory, placeOf, replace, unlessMissing } from "./fi
 import { Lock } from "./lock.js";
 
 /**
- * The method of a checkpoint that is for one collect at a time: what it gives ends its use. `tallyfold`
- * and `tallyfold/node` each have a copy of this module, and so it is a symbol that both find.
+ * The method that reserves a checkpoint for one collect. It returns a function that ends the reservation. `tallyfold`
+ * and `tallyfold/node` each have a copy of this module, so this is a global symbol.
  */
 export const USE = Symbol.for("tallyfold.checkpoint.use");
 
-/** The checkpoint in a directory, by what the host has of Node. */
+/** Returns the checkpoint in a directory, with the Node modules of the host. Throws if the host doesn't have them. */
 export function directoryHere(path: string | URL): Checkpoint {
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
   const module = process?.getBuiltinModule;
@@ -33,13 +33,13 @@ export function directoryHere(path: string | URL): Checkpoint {
   return new Directory("checkpoint", path, files as Files);
 }
 
-/** Keeps others out of a checkpoint, where it has a way to do that. What it gives lets them in. */
+/** Keeps other collects out of a checkpoint, if the checkpoint supports that, until the returned function is called. */
 export async function use(checkpoint: Checkpoint | undefined): Promise<() => Promise<void>> {
   const exclusive = checkpoint as { [USE]?: () => Promise<() => Promise<void>> } | undefined;
   return (await exclusive?.[USE]?.()) ?? (async () => {});
 }
 
-/** Whether a checkpoint is a directory of files: its work always ends, and must not be left in the middle. */
+/** Whether a checkpoint is a directory, or in IndexedDB. Its work always ends, and must not be left in the middle. */
 export function isDirectory(checkpoint: Checkpoint | undefined): boolean {
   return checkpoint !== undefined && USE in checkpoint;
 }
@@ -48,7 +48,7 @@ export function isDirectory(checkpoint: Checkpoint | undefined): boolean {
 export class Directory implements Checkpoint {
   readonly #path: string;
   readonly #files: Files;
-  /** Identifies each file that was written here. */
+  /** The fingerprint of each file that this object has written. */
   readonly #written = new Map<string, string>();
   #lock: Lock | undefined;
 
@@ -57,7 +57,7 @@ export class Directory implements Checkpoint {
     this.#files = files;
   }
 
-  /** Keeps other collects out, of this process too, until what it gives is called. */
+  /** Keeps other collects out, also other collects of this process, until the returned function is called. */
   async [USE](): Promise<() => Promise<void>> {
     await makeDirectory(this.#path, this.#files);
     const lock = await Lock.take(this.#path, this.#files);
@@ -77,7 +77,7 @@ export class Directory implements Checkpoint {
     const { fs } = this.#files;
     const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
     const place = this.place(name);
-    // Anything but a file may have no end, as a pipe, or lead out of the directory.
+    // Anything but a regular file may have no end, like a pipe, or lead out of the directory, like a link.
     const opened = fs.open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
       throw error.code === "ELOOP" ? noFile(place) : error;
     });
@@ -101,7 +101,7 @@ export class Directory implements Checkpoint {
     });
   }
 
-  /** Renaming keeps it. */
+  /** Identifies a version of a file. Renaming the file does not change this. */
   async #fingerprint(path: string): Promise<string | undefined> {
     const found = await unlessMissing(this.#files.fs.lstat(path, { bigint: true }));
     return found && `${found.ino} ${found.mtimeNs} ${found.size}`;

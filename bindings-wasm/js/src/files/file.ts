@@ -4,7 +4,10 @@ import { invalidArgument } from "../values/error.js";
 import { isUrl } from "../values/input.js";
 import { builtIn } from "../values/runtime.js";
 
-/** The modules of Node that a checkpoint directory needs. They are passed in, not imported, so that a page can load this file. */
+/**
+ * The modules of Node that a checkpoint directory needs. They are passed as an argument, not imported, so that a page can
+ * load this file.
+ */
 export interface Files {
   readonly crypto: typeof import("node:crypto");
   readonly fs: typeof import("node:fs/promises");
@@ -18,7 +21,7 @@ export interface Files {
  * Replaces a file atomically.
  *
  * @returns The number of bytes.
- * @throws {@link TallyfoldError} with code `invalid_argument` for anything that isn't a path, and where there are no
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything that isn't a path, and in a host without
  * files.
  */
 export async function writeWhole(
@@ -43,7 +46,7 @@ export async function writeWhole(
   return written;
 }
 
-/** The caller's path, also that of a `file:` URL of any realm, if it is one that a file can have. */
+/** Returns the caller's path, or the path of a `file:` URL of any realm. Throws if no file can have this path. */
 export function placeOf(argument: string, path: unknown, url: Files["url"]): string {
   const wanted = "want a path or a file: URL";
   let place: unknown = path;
@@ -63,12 +66,12 @@ export function placeOf(argument: string, path: unknown, url: Files["url"]): str
   return place;
 }
 
-/** What {@link replace} needs of {@link Files}. */
+/** The modules that {@link replace} needs. */
 type Replacing = Pick<Files, "fs" | "path">;
 
 /**
- * Creates a directory and its missing parents. Node's `recursive` tries for ever where the system refuses a directory with
- * `ENOENT`, as in `/proc`, and reports a read-only file system as `ENOENT`.
+ * Creates a directory and its missing parents. Node's option `recursive` is not used: it retries forever where the system
+ * refuses a directory with `ENOENT`, such as in `/proc`, and it reports a read-only file system as `ENOENT`.
  */
 export async function makeDirectory(place: string, files: Replacing, mode = 0o777): Promise<void> {
   const { fs, path } = files;
@@ -91,7 +94,7 @@ export async function makeDirectory(place: string, files: Replacing, mode = 0o77
  * Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers see the
  * old file or the whole new one. If anything fails, the old file stays and the temporary file is removed.
  *
- * @param mode The permissions of the new file, before the process's mask.
+ * @param mode The permissions of the new file, less the umask.
  * @param ready Called with the path of the temporary file before it is renamed.
  */
 export async function replace(
@@ -113,7 +116,10 @@ export async function replace(
   await syncNames(path.dirname(place), fs);
 }
 
-/** Creates a file, which must not exist, not even as a link, whole or not at all, and syncs it to the disk. */
+/**
+ * Creates a file, and syncs it to the disk. The path must not exist, not even as a link. If writing fails, the file is
+ * removed.
+ */
 export async function create(
   place: string,
   pieces: Iterable<string | Uint8Array>,
@@ -134,7 +140,7 @@ export async function create(
   }
 }
 
-/** Adds the file to an error that doesn't name it: one of writing, such as that of a full disk. */
+/** Adds the path to an error that doesn't contain it, such as the error of a write to a full disk. */
 function named(error: unknown, place: string): unknown {
   const { syscall, path } = (error ?? {}) as NodeJS.ErrnoException;
   if (!(error instanceof Error) || syscall === undefined || path !== undefined) return error;
@@ -142,7 +148,7 @@ function named(error: unknown, place: string): unknown {
   return Object.assign(error, { path: place });
 }
 
-/** How long to wait between tries to replace a file on Windows, where another program may have it open. */
+/** The waits between attempts to replace a file on Windows, where another program may have it open, in milliseconds. */
 const RETRY_WAITS_MS = [10, 20, 40, 80, 160, 320, 640, 1280];
 
 async function renamed(from: string, to: string, fs: Files["fs"]): Promise<void> {
@@ -159,14 +165,14 @@ async function renamed(from: string, to: string, fs: Files["fs"]): Promise<void>
   await fs.rename(from, to);
 }
 
-/** Makes the names in a directory survive a loss of power, where the system lets a program do that. */
+/** Syncs a directory, so that its file names survive a power failure. Does nothing if the system does not allow this. */
 async function syncNames(directory: string, fs: Files["fs"]): Promise<void> {
   const opened = await fs.open(directory, "r").catch(() => undefined);
   await opened?.sync().catch(() => {});
   await opened?.close();
 }
 
-/** What there is of a file, if it is there. */
+/** Returns `undefined` instead of an error if the file does not exist. */
 export async function unlessMissing<T>(file: Promise<T>): Promise<T | undefined> {
   try {
     return await file;

@@ -41,7 +41,7 @@ class Segments implements BrowserCheckpoint {
     this.#name = name;
   }
 
-  /** Keeps other collects out until what it gives is called. */
+  /** Keeps other collects out until the returned function is called. */
   [USE](): Promise<() => Promise<void>> {
     return new Promise((resolve, reject) => {
       const held = navigator.locks.request(this.place("lock"), { ifAvailable: true }, (lock) => {
@@ -73,12 +73,12 @@ class Segments implements BrowserCheckpoint {
   }
 
   async clear(): Promise<void> {
-    // An array comes after every text.
+    // In the order of keys, an array comes after every text.
     const all = IDBKeyRange.bound([this.#name], [this.#name, []]);
     await this.#within("readwrite", (store) => store.delete(all));
   }
 
-  /** The result of one request, once its transaction is on the disk. */
+  /** Returns the result of one request, once its transaction is on the disk. */
   async #within<T>(
     mode: IDBTransactionMode,
     ask: (store: IDBObjectStore) => IDBRequest<T>,

@@ -6,7 +6,7 @@ import { core } from "../loading/library.js";
 import { invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import { create, type Files, unlessMissing } from "./file.js";
 
-/** A directory that no other job uses while this is held. */
+/** The lock of a directory. No other job uses the directory while the lock is held. */
 export class Lock {
   readonly #path: string;
   readonly #files: Files;
@@ -56,7 +56,7 @@ export class Lock {
     await this.#files.fs.rm(this.#path, { force: true });
   }
 
-  /** By writing, because only that takes the time from the file's own machine. */
+  /** Writes to the file, because only a write sets its time by the clock of the machine that stores it. */
   async #showLife(): Promise<void> {
     const file = await this.#files.fs.open(this.#path, "r+").catch(() => undefined);
     await file?.write(core().CoreLease.text(), 0).catch(() => {});
@@ -99,14 +99,14 @@ async function take(lease: CoreLease, directory: string, files: Files): Promise<
   }
 }
 
-/** Names the processes that can see each other, as `Holder::host` of the core says. */
+/** Identifies the processes that can see each other, as described for `Holder::host` of the core. */
 async function hostName({ crypto, fs, os }: Files): Promise<string> {
   const known = [os.hostname()];
   try {
     known.push((await fs.readFile("/proc/sys/kernel/random/boot_id", "ascii")).trim());
     known.push(await fs.readlink("/proc/self/ns/pid"));
   } catch {
-    // Not every system has them.
+    // Not every system has these files.
   }
   return crypto.createHash("sha256").update(known.join("\n")).digest("hex").slice(0, 16);
 }
@@ -115,12 +115,12 @@ async function statOf(process: string, { fs }: Files): Promise<string | undefine
   return await fs.readFile(`/proc/${process}/stat`, "latin1").catch(() => undefined);
 }
 
-/** This thread, if it can be ended while the process continues: without releasing its lock. */
+/** This thread's number, if the thread can be ended without releasing its lock while the process continues. */
 function endableThread({ threads }: Files): number | undefined {
   return threads.isMainThread ? undefined : threads.threadId;
 }
 
-/** Whether there is a process with that number; `undefined` if the system does not say. */
+/** Whether there is a process with this ID; `undefined` if the system does not show that. */
 function exists(pid: number): boolean | undefined {
   try {
     process.kill(pid, 0);

@@ -8,7 +8,7 @@ interface Origin {
   readonly document: string | null;
 }
 
-/** The files that were loaded, as long as a program has them. */
+/** The files that were loaded and that the program still uses. */
 let origins: WeakRef<Origin>[] = [];
 
 /** @internal Notes a file that was loaded, so that an error about its document can name it. */
@@ -17,7 +17,7 @@ export function note(origin: Origin): void {
   origins = [...others, new WeakRef(origin)];
 }
 
-/** @internal Reads a document. The error for one that is torn or was changed names the file that it was loaded from. */
+/** @internal Reads a document. If it is incomplete or was changed, the error names the file that it was loaded from. */
 export function reading<T>(document: unknown, read: () => T): T {
   try {
     return read();

@@ -21,20 +21,20 @@ export interface StateFile {
   store(document: string, before?: string | null): Promise<void>;
 }
 
-/** What {@link replace} adds to the name of a file. */
+/** The end that {@link replace} adds to a file's name for its temporary file. */
 const TEMPORARY = /^\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
-/** @internal While it is written, others are kept out by the lock of checkpoints, in the directory `NAME.lease`. */
+/** @internal While the file is written, the lock of checkpoints, in the directory `NAME.lease`, keeps other processes out. */
 export class LockedFile implements StateFile {
   readonly #path: string;
   readonly #files: Files;
-  /** What tells the file that was loaded or stored last from any other. */
+  /** Identifies the version of the file that was loaded or stored last; `undefined` if there was no file. */
   #seen: string | undefined;
   /** The document that was loaded or stored last. */
   #document: string | null = null;
-  /** Whether the files that killed processes left were removed. */
+  /** Whether the temporary files of killed processes were removed. */
   #isTidy = false;
-  /** The end of the last attempt to store. */
+  /** Resolves when the last attempt to store has ended. */
   #stored: Promise<unknown> = Promise.resolve();
 
   constructor(path: string | URL, files: Files) {
@@ -78,7 +78,7 @@ export class LockedFile implements StateFile {
     try {
       await this.#alone(() => lock.check());
       const found = await this.#mark();
-      // Nobody else has counted on from a file that is gone.
+      // If the file is gone, no other process can have continued from it.
       const isOurs = found === this.#seen && (before === undefined || before === this.#document);
       if (found !== undefined && !isOurs) {
         throw invalidCheckpoint(
@@ -91,7 +91,7 @@ export class LockedFile implements StateFile {
       this.#document = document;
     } finally {
       await lock.release();
-      // The locks of others may be in it.
+      // This fails if the directory contains locks of other processes.
       await fs.rmdir(directory).catch(() => {});
     }
   }
@@ -113,7 +113,7 @@ export class LockedFile implements StateFile {
     this.#isTidy = true;
   }
 
-  /** Names the file, and not the lock, in what is refused. */
+  /** Runs an action of the lock. If it refuses, the error names the file instead of the lock. */
   async #alone<T>(act: () => Promise<T>): Promise<T> {
     try {
       return await act();
@@ -129,7 +129,7 @@ export class LockedFile implements StateFile {
       try {
         return await Lock.take(directory, this.#files);
       } catch (error) {
-        // Whoever lets go removes the directory, which is empty then.
+        // A process that releases its lock also removes the directory, if it is empty then.
         if ((error as NodeJS.ErrnoException).code !== "ENOENT" || tries === 0) throw error;
       }
     }

@@ -1,9 +1,9 @@
-/** What to do when a signal aborts. */
+/** The functions to call when a signal aborts. */
 const acts = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Does something when a signal aborts, until the returned function is called. There is only one
- * listener for each signal, however many wait for it, because Node warns of a leak above ten.
+ * Calls `act` when a signal aborts, unless the returned function was called before. Each signal has only one listener,
+ * because Node warns of a leak if there are more than ten.
  */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
   const all = acts.get(signal) ?? listen(signal);
@@ -11,7 +11,7 @@ export function onAbort(signal: AbortSignal, act: () => void): () => void {
   return () => all.delete(act);
 }
 
-/** A function of its own, because what a listener's surroundings hold lives as long as the signal. */
+/** This is a separate function, because a listener keeps the variables around it alive as long as its signal. */
 function listen(signal: AbortSignal): Set<() => void> {
   const all = new Set<() => void>();
   const actAll = (): void => {
@@ -23,8 +23,8 @@ function listen(signal: AbortSignal): Set<() => void> {
 }
 
 /**
- * What the caller's own function gives, awaited if it is a promise. If the signal aborts first, it
- * throws the signal's reason.
+ * Returns the result of a function of the caller, awaited if it is a promise. If the signal aborts first, throws the
+ * signal's reason.
  */
 export async function awaited<T>(
   result: T | PromiseLike<T>,
@@ -43,7 +43,7 @@ export async function awaited<T>(
   }
 }
 
-/** Waits for some time, unless the signal aborts: then it throws the signal's reason at once. */
+/** Waits for this many milliseconds. If the signal aborts, throws the signal's reason at once. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -54,7 +54,7 @@ export async function pause(milliseconds: number, signal: AbortSignal | undefine
     const forget =
       signal &&
       onAbort(signal, () => {
-        // A timer that is left would keep the process alive.
+        // The timer would keep the process alive.
         clearTimeout(timer);
         reject(signal.reason);
       });

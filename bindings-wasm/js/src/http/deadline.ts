@@ -1,13 +1,13 @@
 import { onAbort } from "./abort.js";
 
-/** What ends one exchange early: its time limit, or the caller's own signal. */
+/** Ends an exchange early: at its time limit, or when the caller's signal aborts. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
   readonly #timeoutMs: number;
   readonly #forget: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Ends the wait under way, if there is one. */
+  /** Ends the current wait, if there is one. */
   #giveUp: ((reason: unknown) => void) | undefined;
   #timedOut = false;
 
@@ -24,7 +24,7 @@ export class Deadline {
     this.#abort(new DOMException("the exchange took too long", "TimeoutError"));
   };
 
-  /** Ends it after so many milliseconds, unless it ends sooner. */
+  /** Replaces the time limit: the exchange ends this many milliseconds from now, or `timeoutMs` from now if that is less. */
   hurry(milliseconds: number): void {
     const timer = this.#timer;
     this.#timer = setTimeout(this.#expire, Math.min(milliseconds, this.#timeoutMs));
@@ -36,15 +36,16 @@ export class Deadline {
     this.#giveUp?.(reason);
   }
 
-  /** Aborts what still runs of the exchange. */
+  /** Aborts at the deadline, with the caller's signal, and at the end of the exchange. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
   /**
-   * The result of the host's work, unless the deadline comes first. One at a time.
+   * Runs work of the host and returns its result, unless the deadline comes first. Only one piece of work may run at a
+   * time.
    *
-   * @throws the caller's reason, or {@link Broken} with whatever else went wrong.
+   * @throws The reason of the caller's signal, or {@link Broken} with any other error.
    */
   async during<T>(work: () => T | Promise<T>): Promise<T> {
     try {
@@ -65,7 +66,7 @@ export class Deadline {
     return new Promise((resolve, reject) => {
       this.signal.throwIfAborted();
       this.#giveUp = reject;
-      // Not `resolve(work())`: after that, giving up would change nothing.
+      // Not `resolve(work())`: a promise that is resolved with another promise can't be rejected early.
       Promise.resolve(work()).then(resolve, reject);
     });
   }

@@ -1,12 +1,12 @@
-/** Equal errors within this time are one line: in an outage, every window of a range fails. */
+/** Equal errors within this many milliseconds are one line, because every window of a range fails in an outage. */
 const LINE_MS = 10_000;
 /** The maximum number of different errors whose last lines are remembered. */
 const MOST_LINES = 100;
 
 /**
- * The errors that a server for web apps has written to its log: `ErrorLog` of the core in TypeScript, because what it remembers must
- * survive a WebAssembly instance that has trapped. A trap may be the very error that is repeated. The vectors in error_log.json keep
- * the two equal.
+ * The errors that a server for web apps has written to its log. This is the core's `ErrorLog` in TypeScript, because its
+ * content must survive the end of a WebAssembly instance: the repeated error may be a trap that ends the instance. Both are
+ * tested with the vectors in error_log.json.
  */
 export class ErrorLog {
   readonly #lines = new Map<string, { reference: string; atMs: number; repeats: number }>();

@@ -1,5 +1,5 @@
 // One HTTP exchange over any `fetch`. All foreign code, from `fetch` to the getters of its
-// response, runs inside `Deadline.during`: `report` decides what it means that it throws.
+// response, runs inside `Deadline.during`, and `report` interprets the errors that it throws.
 
 import { bytes } from "../values/input.js";
 import { choosesCodings } from "../values/runtime.js";
@@ -8,14 +8,14 @@ import { Broken, type Deadline } from "./deadline.js";
 import { type Exchanged, NoResponse, type Outgoing, report } from "./network_error.js";
 import { pastProxy } from "./past_proxy.js";
 
-/** How many milliseconds a refusal waits for its body, which is only quoted. */
+/** How many milliseconds to wait for the body of a refusal, which is only quoted. */
 const EXCERPT_MS = 1000;
 
 /**
- * Sends a request and passes the response to the call. Failures are reported to the call, which
- * decides what they mean; only an abort by the caller's signal is thrown unchanged.
+ * Sends a request and passes the response to the call. Failures are reported to the call, which decides what they mean.
  *
- * @param copy Where the chunks of the last response that the call has read are kept, if they are wanted.
+ * @param copy If given, receives the chunks of the last response whose body the call has read.
+ * @throws The call's final error, the reason of the caller's signal, or a programming mistake in `fetch`.
  */
 export async function exchange(
   call: Exchanged,
@@ -30,7 +30,7 @@ export async function exchange(
   if (typeof send !== "function") return call.failed("network", "NO_FETCH");
   let response: FetchResponse | undefined;
   try {
-    // The caller's own `fetch` knows its way.
+    // The caller's own `fetch` decides whether to use a proxy.
     const way = fetch === undefined ? pastProxy(request.url) : {};
     response = await deadline.during(() =>
       answer(request, send, { ...init(request, deadline.signal, credentials), ...way }),
@@ -55,7 +55,7 @@ export async function exchange(
 
 async function answer(request: Outgoing, fetch: Fetch, options: FetchInit): Promise<FetchResponse> {
   const response = await fetch(request.url, options);
-  // Too late: nobody waits for it any more.
+  // The response came too late: nobody waits for it any more.
   if (options.signal?.aborted) discard(response);
   return response;
 }
@@ -70,7 +70,7 @@ function init(
     method: request.method,
     headers: request.headers(),
     ...(body && { body }),
-    // A redirect would carry the token to wherever it points.
+    // Following a redirect would send the token to any address.
     redirect: "manual",
     cache: "no-store",
     credentials,
@@ -81,23 +81,23 @@ function init(
 function head(response: FetchResponse): [number, [string, string][]] {
   if (typeof response !== "object" || response === null) throw new NoResponse();
   const code = status(response);
-  // Such as the 0 of `Response.error()`.
+  // For example, the status of `Response.error()` is 0.
   if (!(Number.isInteger(code) && code >= 100 && code < 1000)) throw new NoResponse();
   const headers = pairs(response.headers);
   return [code, choosesCodings() ? headers.filter(isForTheCore) : headers];
 }
 
 /**
- * Whether the core is to know of a header. A coding that the host has requested itself, such as brotli, is
- * the host's own matter; two of them are not.
+ * Whether to pass a header to the core. A host that requests a content coding itself, such as brotli, also decodes it, so
+ * the core doesn't get this header. It does get a header with several codings.
  */
 function isForTheCore([name, value]: [string, string]): boolean {
   return name.toLowerCase() !== "content-encoding" || value.includes(",");
 }
 
 /**
- * The status. A browser hides the status of a redirect that it did not follow, and some stacks
- * follow redirects although they were told not to. Both are reported to the core as a redirect
+ * The status. A browser hides the status of a redirect that it did not follow, and some HTTP stacks
+ * follow redirects in spite of the option `redirect`. Both are reported to the core as a redirect
  * (302).
  */
 function status(response: FetchResponse): number {
@@ -118,7 +118,7 @@ function pairs(headers: FetchResponse["headers"]): [string, string][] {
   return all;
 }
 
-/** What a body gives, piece by piece, and how to stop it. */
+/** Reads a body piece by piece. */
 interface Source {
   next(): Promise<{ done?: boolean | undefined; value?: unknown }>;
   stop(): unknown;

@@ -1,24 +1,24 @@
-// What an error of a `fetch` means: what is reported to the core, and what a caller may see. The core knows
-// the names of what happened (`core/src/calls/broken.rs`), and says it in words.
+// Interprets the errors of `fetch`: decides what to report to the core, and what the caller may see. The core explains
+// the reported names in its messages (`core/src/calls/broken.rs`).
 
 import { because, TallyfoldError } from "../values/error.js";
 import { isBrowser } from "../values/runtime.js";
 import type { ExchangeFailure } from "../values/types.js";
 import type { Broken } from "./deadline.js";
 
-/** What is sent: a request of a call, or a message of a push. */
+/** What is sent: a request of a call, or a message of a push or of notifications. */
 export interface Outgoing {
   readonly method: string;
   readonly url: string;
   headers(): [string, string][];
   body(): Uint8Array<ArrayBuffer> | undefined;
-  /** What no error message may quote. */
+  /** The texts that no error message may quote. */
   secrets(): string[];
-  /** Whether an answer with another status than 200 is a success too, whose whole body is read. */
+  /** Whether a response with this status other than 200 is a success, too, so that its whole body is read. */
   takes?(status: number): boolean;
 }
 
-/** Gets the events of the exchange: a call, or a push. */
+/** Receives the events of an exchange: a call, a push, or notifications. */
 export interface Exchanged {
   head(status: number, headers: [string, string][]): boolean;
   chunk(chunk: Uint8Array): void;
@@ -26,39 +26,39 @@ export interface Exchanged {
   failed(failure: ExchangeFailure, detail: string): void;
 }
 
-/** What a `fetch` threw instead of returning a response. */
+/** The error for a `fetch` that returned something other than a usable response. */
 export class NoResponse extends Error {
   readonly code = "NO_RESPONSE";
 }
 
-/** What an engine throws for a mistake in a program. */
+/** The names of the errors that JavaScript engines throw for programming mistakes. */
 const MISTAKES = /^(?:Type|Range|Reference|Syntax|Eval|URI)Error$/;
 
-/** The `TypeError` of a failed exchange, in the words of each browser, of undici and of polyfills. */
+/** The messages of a `TypeError` for a failed exchange, from browsers, undici, other runtimes, polyfills and the sandbox. */
 const FAILED =
   /^(?:the connection was closed|Failed to fetch|Load failed|NetworkError when|Network request failed|network error|fetch failed|terminated|error sending request|error reading a body|request or response body error|The Internet connection|\s*A network error)/i;
 
-/** An answer has more bytes than that; what is less may be the beginning of one. */
+/** A complete response has more bytes than this. Fewer bytes may be the beginning of a first response. */
 const LEAST_ANSWER = 64;
 
 /**
- * What proves that nothing of a request was sent: there was no connection, or no TLS. (A time limit of the caller proves
- * nothing, because `fetch` does not tell how far it has got.)
+ * The error codes that prove that nothing of a request was sent, because there was no connection or no TLS. A timeout of
+ * the caller proves nothing, because `fetch` does not report how far it got.
  */
 const UNSENT =
   /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|\w+_ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION)|TLSV1_UNRECOGNIZED_NAME))$/;
 
-/** There is no connection: to the server, or to a proxy. */
+/** The error codes for a failed connection to the server or to a proxy. */
 const UNREACHED = /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH)$/;
 
 interface Told {
   readonly code?: unknown;
   readonly syscall?: unknown;
-  /** What was looked up. */
+  /** The host name that was looked up. */
   readonly hostname?: unknown;
   /** The port of the connection. */
   readonly port?: unknown;
-  /** The errors of several addresses of a host. */
+  /** One error for each address, if the host has several. */
   readonly errors?: readonly Told[];
   readonly name?: unknown;
   readonly message?: unknown;
@@ -69,9 +69,9 @@ interface Told {
 /**
  * Reports a failed exchange to its call.
  *
- * @param isOwn Whether the `fetch` is the host's own.
+ * @param isOwn Whether the `fetch` is the host's own, not the caller's.
  * @param hasBegun Whether the response had begun.
- * @throws the call's final error, if this ends it.
+ * @throws The call's final error, if the failure ends the call; the original error, if it is a programming mistake.
  */
 export function report(
   call: Exchanged,
@@ -81,7 +81,7 @@ export function report(
   hasBegun: boolean,
 ): void {
   const told = readable(cause, request.url);
-  // A browser may word the failure of an exchange in any language.
+  // A browser may describe a failed exchange in any language, so its messages can't be recognized.
   const isInPage = isOwn && isBrowser();
   if (!timedOut && !isInPage && isMistake(told) && !(isOwn && quotes(told, request))) throw cause;
   try {
@@ -101,15 +101,15 @@ interface Readable {
   readonly code?: string;
   readonly name?: string;
   readonly message: string;
-  /** What `fetch` gives as the reason of an error without a code, such as `bad port`. */
+  /** The reason that `fetch` reports for an error without a code, such as `bad port`. */
   readonly reason?: string;
   readonly word: string;
   readonly isUnsent: boolean;
-  /** Whether undici used a connection again, and the server closed it without an answer. */
+  /** Whether undici reused a connection, and the server closed it without a response. */
   readonly isStale: boolean;
 }
 
-/** The parts of an error, which may have getters that throw. */
+/** Reads the parts of an error. Its getters may throw. */
 function readable(cause: unknown, url: string): Readable {
   try {
     const error = cause as Told | undefined;
@@ -134,7 +134,7 @@ function readable(cause: unknown, url: string): Readable {
   }
 }
 
-/** Whether a connection was not to the server of the address, and so to a proxy. */
+/** Whether the failed connection was to a host or port other than those in the address, so to a proxy. */
 function isElsewhere(error: Told | undefined, url: string): boolean {
   const { hostname, port, protocol } = new URL(url);
   if (typeof error?.hostname === "string") return error.hostname !== hostname;
@@ -146,12 +146,12 @@ function isMistake({ code, name, message }: Readable): boolean {
   return code === undefined && MISTAKES.test(name ?? "") && !FAILED.test(message);
 }
 
-/** Whether an error quotes what no message may show. */
+/** Whether an error contains a text that no message may quote. */
 function quotes({ message, reason = "" }: Readable, request: Outgoing): boolean {
   return request.secrets().some((secret) => message.includes(secret) || reason.includes(secret));
 }
 
-/** The text for a page, because a browser reports no details to it. */
+/** Returns the failure and its detail for an exchange in a page, because browsers report no details to pages. */
 function inPage(url: string, word: string): ["network" | "hidden", string] {
   const host = globalThis as {
     location?: { origin: string; protocol: string };
@@ -167,8 +167,9 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
 }
 
 /**
- * A copy of the error that holds no request, no response and nothing else that hung on it. What the caller's own
- * `fetch` says is left out, and what quotes the request.
+ * Copies an error without its other properties, which may contain the request or the response. If the error comes from the
+ * caller's own `fetch`, or if it quotes a secret of the request, the message of the copy is only the code. Returns
+ * `undefined` for an error with an unknown code, and for an error without a code from the caller's own `fetch`.
  */
 function shown(told: Readable, request: Outgoing, isOwn: boolean): Error | undefined {
   const { code, name, reason } = told;

@@ -1,5 +1,5 @@
-// Sends messages to other systems over `fetch`: exports and alerts. The core decides what to send, what an answer means, and
-// when to try again.
+// Sends messages to other systems over `fetch`: exports and alerts. The core decides what to send, what a response means,
+// and when to retry.
 
 import { clocks } from "../values/clocks.js";
 import { invalidArgument } from "../values/error.js";
@@ -11,7 +11,7 @@ import { Deadline } from "./deadline.js";
 import { exchange } from "./exchange.js";
 import type { Outgoing } from "./network_error.js";
 
-/** A machine of the core that has messages to send: a push, or notifications. */
+/** A state machine of the core that has messages to send: a push, or notifications. */
 export interface Sends {
   step(now: Now): unknown;
   head(status: number, headers: string[]): boolean;
@@ -28,7 +28,7 @@ export interface Way {
   readonly now: () => Now;
 }
 
-/** What a caller may choose of that. */
+/** The options of a caller for a {@link Way}. */
 export interface WayOptions {
   readonly fetch?: Fetch | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -36,10 +36,10 @@ export interface WayOptions {
   readonly now?: (() => Now) | undefined;
 }
 
-/** A message as the core gives it. */
+/** A message from the core. */
 export interface Message {
   readonly url: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: string[];
   readonly body: Uint8Array<ArrayBuffer>;
   readonly isDatagram: boolean;
@@ -51,7 +51,7 @@ type Step =
   | { readonly type: "finished"; readonly samples: bigint; readonly inDoubt: bigint }
   | { readonly type: "done" };
 
-/** The way that a caller has chosen, checked. */
+/** Checks a caller's options, and adds the defaults. */
 export function wayOf(given: WayOptions, usualTimeoutMs: number): Way {
   const options = own(given);
   const timeoutMs = options.timeoutMs ?? usualTimeoutMs;
@@ -66,7 +66,7 @@ export function wayOf(given: WayOptions, usualTimeoutMs: number): Way {
   };
 }
 
-/** Sends all messages. `datagram` sends those that are datagrams. */
+/** Sends all messages. The function `datagram` sends each message that is a datagram. */
 export async function sendAll(
   core: Sends,
   way: Way,
@@ -117,9 +117,9 @@ function outgoing({ url, headers, body }: Message): Outgoing {
     url,
     headers: () => pairsOf(headers),
     body: () => body,
-    // Such as Datadog's 202, whose body says what was rejected.
+    // For example Datadog's 202, whose body reports what was rejected.
     takes: (status) => status < 300,
-    // Of `Bearer x` or `Token x`, the second part too.
+    // For `Bearer x` or `Token x`, the second part is a secret, too.
     secrets: () => values.flatMap((value) => [value, ...value.split(" ").slice(1)]).filter(Boolean),
   };
 }

@@ -1,16 +1,16 @@
-// Who is at work for which visitor, and who comes next.
+// Limits how many requests run at the same time, and lets requests share a result.
 
 import { isWorkers } from "../values/runtime.js";
 import { Waiting } from "./waiting.js";
 
-/** How often a request in a Worker says that it is still there. */
+/** How often a request in a Worker shows that it is still running, in milliseconds. */
 const HEARTBEAT_MS = 500;
-/** A request in a Worker that has said nothing for so long has ended: its visitor has left. */
+/** A request in a Worker has ended if it has shown nothing for this many milliseconds, because its visitor has left. */
 const SILENCE_MS = 3000;
 
 /**
- * Work for one request, from its beginning until `end`. In a Worker, it is also over when the request has ended in the middle of
- * it, which runs no more of its code.
+ * Work for one request, from its beginning until `end`. In a Worker, the work is also over if the request has ended early:
+ * none of its code runs after that, and its heartbeats stop.
  */
 export class Presence {
   #heardMs = performance.now();
@@ -35,15 +35,15 @@ export class Presence {
   }
 }
 
-/** Nobody can wait any more. */
+/** The error if too many requests are waiting. */
 export class Full extends Error {}
 
-/** Lets so many things run at the same time, in the order in which they came. */
+/** Runs a limited number of pieces of work at the same time, in the order in which they arrived. */
 export class Turns {
   /** How many run at the same time. */
   readonly most: number;
   readonly #queue: number;
-  /** Those at the front are at work, the others wait. */
+  /** The first `most` entries are running, and the others wait. */
   #line: Presence[] = [];
   readonly #waiting = new Waiting();
 
@@ -54,7 +54,7 @@ export class Turns {
   }
 
   /**
-   * Does the work when it is its turn. If the signal aborts before, it throws the signal's reason.
+   * Waits for its turn, and then does the work. If the signal aborts during the wait, throws the signal's reason.
    *
    * @throws {@link Full} if too many wait.
    */
@@ -71,7 +71,7 @@ export class Turns {
     }
   }
 
-  /** How many are in front of it. It goes to the end of the line if it is not there, or no longer. */
+  /** How many entries are ahead of `own`, which is added to the end of the line if the line doesn't contain it. */
   #placeOf(own: Presence): number {
     this.#line = this.#line.filter((one) => one === own || !one.isOver);
     const place = this.#line.indexOf(own);
@@ -79,7 +79,7 @@ export class Turns {
   }
 }
 
-/** Something that is found out for one request, for which other requests wait. */
+/** A result that one request computes, and that other requests wait for. */
 export class Shared<T> {
   readonly #presence = new Presence();
   readonly #waiting = new Waiting();
@@ -89,7 +89,7 @@ export class Shared<T> {
     return this.#presence.isOver;
   }
 
-  /** Finds it out. If the signal aborts, there is no outcome for the others. */
+  /** Computes the result. If the work fails after the signal has aborted, the other requests get no outcome. */
   async by(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       const value = await work();
@@ -104,7 +104,7 @@ export class Shared<T> {
     }
   }
 
-  /** What was found out; `undefined` if whoever did it has left. It throws what they have met. */
+  /** Waits for the result. Returns `undefined` if the request that computes it has ended early. Throws the work's error. */
   async outcome(signal: AbortSignal): Promise<T | undefined> {
     while (!this.isOver) await this.#waiting.forChange(signal);
     if (this.#outcome === undefined) return undefined;

@@ -3,20 +3,20 @@
 import { isWorkers } from "../values/runtime.js";
 import { onAbort, pause } from "./abort.js";
 
-/** After so many milliseconds a call in a Worker looks again. */
+/** How many milliseconds a call in a Worker waits before it checks again. */
 export const LOOK_MS = 20;
 
 /**
- * Calls that wait until another call has changed something. Each has to look by itself what has changed.
+ * Calls that wait until another call has changed something. Each call must check for itself what has changed.
  *
- * Cloudflare's Workers end a request that waits for a promise of another request, and they end a request whose visitor has
- * left without running any more of its code, `finally` included. So there each call has a timer of its own, and nothing
- * wakes it.
+ * A Cloudflare Worker ends a request that waits for a promise of another request. If a visitor leaves, it ends the request
+ * without running any more of its code, not even `finally`. So in a Worker, each call polls with its own timer, and `wake`
+ * has no effect.
  */
 export class Waiting {
   readonly #resumes = new Set<() => void>();
 
-  /** Resolves when something may have changed. If the signal aborts first, it throws the signal's reason. */
+  /** Resolves when something may have changed. If the signal aborts first, rejects with the signal's reason. */
   async forChange(signal: AbortSignal | undefined): Promise<void> {
     if (isWorkers()) return pause(LOOK_MS, signal);
     signal?.throwIfAborted();
@@ -34,7 +34,7 @@ export class Waiting {
     }
   }
 
-  /** Says that something has changed. */
+  /** Resumes all calls that wait, because something has changed. */
   wake(): void {
     const resumes = [...this.#resumes];
     this.#resumes.clear();

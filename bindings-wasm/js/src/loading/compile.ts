@@ -1,17 +1,17 @@
-// Compiles WebAssembly: at once, or off the main thread where there is a promise to wait for.
+// Compiles WebAssembly: synchronously, or off the main thread if the caller can wait for a promise.
 
 import { inflateSync } from "fflate/browser";
 import { because, invalidArgument, wasmForbidden } from "../values/error.js";
 import type { WasmModule, WebResponse } from "../values/host.js";
 import { builtIn } from "../values/runtime.js";
 
-/** @internal What build.mjs makes of a `.wasm` file: its bytes, deflated, in base64; or for Cloudflare Workers the module. */
+/** @internal What build.mjs makes of a `.wasm` file: its deflated bytes in base64, or the module for Cloudflare Workers. */
 export type Source = string | WebAssembly.Module;
 
 /** A WebAssembly module, its bytes, or a response with its bytes. */
 export type WasmSource = WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer> | WebResponse;
 
-/** @internal Compiles what a caller has handed over. */
+/** @internal Compiles what a caller has passed to `init`. */
 export async function compiledFrom(given: WasmSource): Promise<WebAssembly.Module> {
   if (given instanceof WebAssembly.Module) return given;
   const bytes = given instanceof ArrayBuffer || ArrayBuffer.isView(given) ? given : body(given);
@@ -19,7 +19,7 @@ export async function compiledFrom(given: WasmSource): Promise<WebAssembly.Modul
     return await WebAssembly.compile(await bytes);
   } catch (cause) {
     if (!(cause instanceof WebAssembly.CompileError)) throw cause;
-    // That is not the caller's argument.
+    // The host forbids the compilation, so the caller's argument is not at fault.
     if (/policy|CSP|unsafe-eval|disallowed/i.test(cause.message)) throw wasmForbidden(cause);
     throw because(invalidArgument("module", "these bytes are no WebAssembly"), cause);
   }
@@ -33,7 +33,7 @@ function body(given: Response): Promise<ArrayBuffer> {
   return given.arrayBuffer();
 }
 
-/** @internal Compiles at once. */
+/** @internal Compiles synchronously. */
 export function compiled(source: Source): WebAssembly.Module {
   if (typeof source !== "string") return source;
   try {
@@ -43,7 +43,7 @@ export function compiled(source: Source): WebAssembly.Module {
   }
 }
 
-/** These bytes are valid: what keeps them from being compiled is the host. */
+/** The bytes of this package are valid, so a compile error means that the host forbids the compilation. */
 function refusal(thrown: unknown): unknown {
   return thrown instanceof WebAssembly.CompileError ? wasmForbidden(thrown) : thrown;
 }
@@ -59,7 +59,7 @@ export async function soonCompiled(source: Source): Promise<WebAssembly.Module> 
   }
 }
 
-/** Lets the thread do other things in between. A timer may be slow in a page that is not shown, or a test's own. */
+/** Lets the event loop run once. A timer isn't used, because it is slow in a hidden page, and tests may replace it. */
 export function turn(): Promise<void> {
   if (typeof MessageChannel !== "function") return Promise.resolve();
   const { port1, port2 } = new MessageChannel();
@@ -74,7 +74,7 @@ export function turn(): Promise<void> {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Node's own takes 2 ms, the other one 15. */
+/** Node's zlib takes 2 ms, fflate takes 15 ms. */
 function inflated(bytes: Bytes): Bytes {
   const zlib = builtIn<{ inflateRawSync(bytes: Bytes): Bytes }>("node:zlib");
   return zlib?.inflateRawSync(bytes) ?? inflateSync(bytes);
@@ -85,7 +85,7 @@ async function soonInflated(bytes: Bytes): Promise<BufferSource> {
   try {
     stream = new DecompressionStream("deflate-raw");
   } catch {
-    // The host has none, or not for this format.
+    // The host has no `DecompressionStream`, or it does not support this format.
     return inflated(bytes);
   }
   return new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer();

@@ -1,11 +1,11 @@
-// What takes the place of globals that a host may lack: `Symbol.dispose`, `TextDecoder` and `TextEncoder` (jsdom has
-// neither); and of `FinalizationRegistry`, as the glue uses it. build.mjs puts these in the place of the originals.
+// Replacements for globals that a host may lack: `Symbol.dispose`, `Symbol.asyncDispose`, and `TextDecoder` and `TextEncoder`,
+// which jsdom lacks; and for the `FinalizationRegistry` of the glue. build.mjs replaces the originals with these.
 
 import { builtIn } from "../values/runtime.js";
 
 const symbols: { dispose?: symbol; asyncDispose?: symbol } = Symbol;
 
-/** What `Symbol.dispose` means in this package: the host's own, or the one that transpilers of `using` look for. */
+/** The `Symbol.dispose` of the host; if it has none, the symbol that transpilers of `using` look for. */
 export const disposeSymbol: symbol = symbols.dispose ?? Symbol.for("Symbol.dispose");
 export const asyncDisposeSymbol: symbol = symbols.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
@@ -14,7 +14,7 @@ type Text = Pick<typeof globalThis, "TextDecoder" | "TextEncoder">;
 export const Decoder: Text["TextDecoder"] = found("TextDecoder");
 export const Encoder: Text["TextEncoder"] = found("TextEncoder");
 
-/** The host's own, or that of Node, if it is there. */
+/** Returns the host's class, or the class of `node:util`. If there is neither, returns a class that throws. */
 function found<N extends keyof Text>(name: N): Text[N] {
   const own = globalThis[name] ?? builtIn<Text>("node:util")?.[name];
   return own ?? (missing(name) as unknown as Text[N]);
@@ -34,39 +34,39 @@ interface Forgotten<T> {
   readonly held: T;
 }
 
-/** How many objects there are in an instance's memory, without those that are made anew when it is replaced. */
+/** How many objects an instance's memory contains, except objects that are made again when the instance is replaced. */
 export interface Population {
   objects: number;
 }
 
-/** A class whose objects are made anew has this in its prototype. */
+/** The prototype of a class has this property if the objects are made again when their instance is replaced. */
 export const isRenewable: unique symbol = Symbol("isRenewable");
 
 let population: Population = { objects: 0 };
 
-/** The objects of all registries that `make` makes are counted there. */
+/** Calls `make`. The registries that it creates count their objects in `there`. */
 export function counted<T>(there: Population, make: () => T): T {
   population = there;
   return make();
 }
 
 /**
- * A `FinalizationRegistry` for objects that are mostly released at once. Registering and
- * unregistering takes a tenth of the time of reading a small body. So an object is registered only
- * when the next one is made or the turn of the event loop ends; until then, it is kept alive.
+ * A `FinalizationRegistry` for objects that are usually released soon. Registering and unregistering an object takes a
+ * tenth of the time that it takes to read a small body. So an object is registered only when the next one is made, or in
+ * the next microtask. Until then, this class keeps it alive.
  */
 export class Registry<T> {
   readonly #registry: FinalizationRegistry<T> | undefined;
   readonly #population = population;
-  /** What one object counts, once there is one: all are of one class. */
+  /** How much each object adds to the population: 0 or 1, because all are of one class; -1 before the first object. */
   #one = -1;
   #latest: Forgotten<T> | undefined;
   #willEnter = false;
-  /** For the same reason as the objects that `kept` in table.ts keeps. */
+  /** An object that is kept for the same reason as the objects in `kept` of table.ts. */
   #kept: WeakKey | undefined;
 
   constructor(forgotten: (held: T) => void) {
-    // Under its own name it would be this class.
+    // build.mjs replaces the bare name `FinalizationRegistry` with this class.
     const { FinalizationRegistry: Native } = globalThis;
     this.#registry =
       Native &&

@@ -15,7 +15,7 @@ export class Handle<T extends { free(): void }> {
     return this.#object === undefined;
   }
 
-  /** The object, or an error with code `out_of_order` once it was released. */
+  /** The object. Throws an error with code `out_of_order` if it was released. */
   get object(): T {
     if (this.#object === undefined) throw outOfOrder("it was disposed of; make a new one");
     return this.#object;

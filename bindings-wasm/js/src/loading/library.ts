@@ -1,4 +1,4 @@
-// The WebAssembly module of the library: all but the sandbox.
+// The WebAssembly module of the library. The sandbox, servers, exports, health and notifications have modules of their own.
 
 import { type Glue, glue } from "../../wasm/tallyfold_wasm.js";
 import source from "../../wasm/tallyfold_wasm_bg.wasm";
@@ -11,21 +11,21 @@ export const library = new Module(makeGlue, source, "staging", {
   forget,
   isNeeded: () => hasFailed,
 });
-/** What {@link core} gives, as long as there is nothing to look at. */
+/** What {@link core} returns; `undefined` if `core` must first check the instance. */
 let current: Glue | undefined;
-/** Whether a machine remembers more than its tokens: what the service has refused, and when it may be asked again. */
+/** Whether a machine may remember more than its tokens: what the service has refused, and when to retry. */
 let hasFailed = false;
 
 /**
- * @internal The core. The first call compiles it, so that an import costs nothing and changes nothing. There is another one
- * when the last one has trapped, or when its memory is large and nothing is in it but machines and plans, which
- * their owners make anew.
+ * @internal The core. The first call compiles it, so that an import costs nothing and has no side effects. A new core
+ * replaces one that has trapped. It also replaces one whose memory is large and contains only machines and plans, which
+ * their owners make again, unless a machine has noted a failure.
  */
 export function core(): Glue {
-  // A memory that has grown leaves the views of it empty.
+  // When a memory has grown, its earlier views are empty.
   if (current !== undefined && staging.length > 0) return current;
   const { glue } = library;
-  // What is in a large memory has to be looked at each time.
+  // A large memory must be checked each time: it is replaced as soon as nothing in it is needed.
   current = library.isLarge ? undefined : glue;
   return glue;
 }
@@ -38,25 +38,25 @@ function makeGlue(lost: () => Error): Glue {
   return made;
 }
 
-/** Forgets what is true of an instance that has ended, and keeps no view of its memory. */
+/** Resets what belongs to an instance that has ended, including the view of its memory. */
 function forget(): void {
   current = undefined;
   hasFailed = false;
   staging = new Uint8Array();
 }
 
-/** @internal Says that something went wrong that a machine has to remember. */
+/** @internal Notes that something went wrong that a machine must remember. */
 export function noteFailure(): void {
   hasFailed = true;
 }
 
-/** How many bytes the core has staged for chunks, and they themselves. */
+/** The size in bytes of the core's buffer for chunks, and a view of the buffer. */
 const STAGING = 64 * 1024;
 let staging: Uint8Array = new Uint8Array();
 
 /**
- * @internal Writes bytes where the core reads chunks, as many as fit at a time, and says how many. Each byte
- * is copied once, and of a chunk of any size the core's memory holds a part.
+ * @internal Copies bytes into the core's buffer for chunks, as many as fit at a time, and calls `take` with their number.
+ * Each byte is copied once, and the core's memory never contains more of the chunk than the buffer holds.
  */
 export function stage(bytes: Uint8Array, take: (length: number) => unknown): void {
   let from = 0;
@@ -76,13 +76,13 @@ function staged(glue: Glue): Uint8Array {
 }
 
 /**
- * Compiles the WebAssembly off the main thread. A function that is called earlier compiles it on its own thread. A
- * page needs `init` only before it calls a function that returns no promise, such as {@link CountTable.fromJSON}:
- * the calls of a {@link Client} wait for the compilation.
+ * Compiles the WebAssembly off the main thread. A function that needs it earlier compiles it on the calling thread. A
+ * page needs `init` only before it calls a function that returns no promise, such as {@link CountTable.fromJSON},
+ * because the calls of a {@link Client} wait for the compilation.
  *
  * @param module The file `tallyfold/tallyfold.wasm` of this version, to use instead of the WebAssembly in this
  * package. Pass it before the first use: later, it can't be replaced.
- * @throws {@link TallyfoldError} with code `invalid_argument` for anything else, and the host's error if it does
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else, and `wasm_forbidden` if the host does
  * not allow the compilation.
  * @example
  * await init();

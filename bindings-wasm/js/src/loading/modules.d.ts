@@ -1,5 +1,5 @@
 declare module "*.wasm" {
-  /** The file's bytes, deflated, in base64; for Cloudflare Workers the compiled module. */
+  /** The file's deflated bytes in base64, or the compiled module for Cloudflare Workers. */
   const source: string | WebAssembly.Module;
   export default source;
 }

@@ -1,4 +1,4 @@
-// Starts a WebAssembly module: at first use, synchronously, without top-level await; and anew when its
+// Starts a WebAssembly module at its first use, synchronously and without top-level await. Starts it again after its
 // instance has trapped.
 
 import {
@@ -12,10 +12,10 @@ import {
 import { compiled, type Source, soonCompiled } from "./compile.js";
 import { counted, type Population } from "./globals.js";
 
-/** The size in bytes above which a memory with nothing in it is given back: a memory never shrinks. */
+/** An empty memory with more bytes than this is replaced, because a memory never shrinks. */
 const LARGE = 256 << 20;
 
-/** What the glue of every module has. */
+/** What the glue of every module contains. */
 interface Glue {
   readonly imports: WebAssembly.Imports;
   use(exports: object): void;
@@ -34,18 +34,18 @@ interface Instance<G> {
   readonly population: Population;
 }
 
-/** What only one of the modules has. */
+/** Functions that a module may have. */
 interface Own {
   /** Called when an instance has ended. */
   forget?(): void;
-  /** Whether the instance must stay, although nothing is counted in its memory. */
+  /** Whether the instance must stay, although its population is 0. */
   isNeeded?(): boolean;
 }
 
 /**
  * A module and its instance. Each instance has a glue of its own, so that an object of an
- * instance that has ended can't reach the memory of the next one: whatever is asked of it throws
- * `out_of_order`.
+ * instance that has ended can't reach the memory of the next one: its methods throw `out_of_order`,
+ * except the {@link HARMLESS} ones and `Call.attempt`.
  */
 export class Module<G extends Glue> {
   readonly #makeGlue: (lost: () => Error) => G;
@@ -56,7 +56,7 @@ export class Module<G extends Glue> {
   #compiling: Promise<void> | undefined;
   #instance: Instance<G> | undefined;
 
-  /** @param mark What this module exports and no other. */
+  /** @param mark The name of an export that no other module has. */
   constructor(makeGlue: (lost: () => Error) => G, source: Source, mark: string, own: Own = {}) {
     this.#makeGlue = makeGlue;
     this.#source = source;
@@ -64,18 +64,18 @@ export class Module<G extends Glue> {
     this.#own = own;
   }
 
-  /** Whether there is nothing to compile any more. */
+  /** Whether the module is already compiled. */
   get isCompiled(): boolean {
     return this.#compiled !== undefined;
   }
 
-  /** Compiles off the main thread. What needs the instance meanwhile compiles it at once. */
+  /** Compiles off the main thread. If the instance is needed earlier, it is compiled synchronously. */
   compile(): Promise<void> {
     this.#compiling ??= this.#soon();
     return this.#compiling;
   }
 
-  /** Uses what the caller has compiled, unless there is something already. */
+  /** Uses a module that the caller has compiled, unless there is one already. */
   provide(module: WebAssembly.Module): void {
     const has = (list: { name: string }[], name: string) => list.some((it) => it.name === name);
     const { exports, imports } = WebAssembly.Module;
@@ -97,14 +97,14 @@ export class Module<G extends Glue> {
     return this.instance.memory.buffer.byteLength > LARGE;
   }
 
-  /** The glue of the instance in use; of a new one, if the memory of the last one is large and nothing is in it. */
+  /** The glue of the current instance. If its memory is large and nothing in it is needed, a new instance replaces it first. */
   get glue(): G {
     const isEmpty = this.instance.population.objects === 0 && !this.#own.isNeeded?.();
     if (isEmpty && this.isLarge) this.end();
     return this.instance.glue;
   }
 
-  /** Has the next call start with a new instance. The memory of this one is free. */
+  /** Ends the current instance, and releases its memory. The next call starts a new instance. */
   end(error?: TallyfoldError): void {
     this.#instance?.glue.use(remains(error));
     this.#instance = undefined;
@@ -141,12 +141,12 @@ function instantiated(module: WebAssembly.Module, imports: WebAssembly.Imports):
   try {
     return new WebAssembly.Instance(module, imports).exports as unknown as Exports;
   } catch (thrown) {
-    // There is no room for its memory.
+    // There is not enough memory for the instance.
     throw crashed(undefined, thrown);
   }
 }
 
-/** The exports, which throw another error instead of a trap. */
+/** Wraps the exports: when one of them throws, the error goes through `failed`. */
 function guarded(exports: object, failed: (thrown: unknown) => unknown): object {
   const all = Object.entries(exports).map(([name, value]) => [
     name,
@@ -158,7 +158,7 @@ function guarded(exports: object, failed: (thrown: unknown) => unknown): object 
 type Anything = (...all: unknown[]) => unknown;
 
 function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
-  // Listed, because collecting and spreading arguments takes time in every call of a small body.
+  // The arguments are listed, because rest arguments would slow down every call while a small body is read.
   const listed: Anything = (a, b, c, d, e, f, g, h) => {
     try {
       return call(a, b, c, d, e, f, g, h);
@@ -177,21 +177,21 @@ function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
 }
 
 /**
- * Whether the code of the module was interrupted: it ran into `unreachable`, or the stack is full. What other code
- * throws while the module calls it is passed on unchanged.
+ * Whether the code of the module was interrupted, by `unreachable` or because the stack is full. Other errors that code
+ * outside of the module throws while the module calls it are passed on unchanged.
  */
 function isTrap(thrown: unknown): boolean {
   return thrown instanceof WebAssembly.RuntimeError || thrown instanceof RangeError;
 }
 
-/** What may be asked of an object whatever became of its instance. */
+/** The exports that may be called even if their instance has ended. */
 const HARMLESS = /_free$|^corecall_close$|^__externref_table_dealloc$/;
 
 /** The exports of an instance that has ended. */
 function remains(error: TallyfoldError | undefined): object {
   const get = (_: object, name: string): unknown => {
     if (HARMLESS.test(name)) return () => undefined;
-    // A call whose instance has ended has no attempt: the glue gets no error, and then finds nothing in the table.
+    // A call whose instance has ended has no attempt. The glue gets no error, and finds `undefined` in the table.
     if (name === "corecall_attempt") return () => [0, 0, 0];
     if (name === "__wbindgen_externrefs") return { get: () => undefined };
     throw because(lost(), error);

@@ -10,7 +10,7 @@ import { bytes } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import type { Dimension, Grouped, IngestionDimension, Metric, Window } from "../values/types.js";
 
-// Not in the class itself, because tables, which throw errors, are above errors.
+// Not in the class itself, because tables throw errors, so error.ts can't import tables.
 declare module "../values/error.js" {
   interface TallyfoldError {
     /**
@@ -76,7 +76,10 @@ export type Settled =
       readonly error: TallyfoldError;
     }
   | {
-      /** The call had not ended: the window will be read again. */
+      /**
+       * The window will be read again, because its call had not ended, or because its table was too large to be read
+       * next to others.
+       */
       readonly type: "givenBack";
     }
   | {
@@ -157,7 +160,7 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
     return this.#core.object.settle(task, Call.coreOf(call), at);
   }
 
-  /** @internal How many windows are to be read at the same time. */
+  /** @internal How many windows to read at the same time. */
   get concurrency(): number {
     return this.#core.object.concurrency();
   }
@@ -207,7 +210,8 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
    *
    * @param name The segment's name, or a place that ends in it, such as a path. Errors contain it.
    * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte offset, for a segment
-   * that is incomplete, was changed, or belongs to another query. The collect is unchanged then.
+   * that is incomplete, was changed, or belongs to another query; `invalid_argument` for any other name;
+   * `out_of_order` after the first step. The collect is unchanged then.
    */
   load(name: string, json: string | Uint8Array): void {
     this.#core.object.load(name, encoded(json));
@@ -224,7 +228,7 @@ function encoded(json: string | Uint8Array): Uint8Array {
 }
 
 /**
- * The error of a whole collect: a copy, because the window's own error must not change.
+ * The error of a whole collect. It is a copy, because the window's own error must not change.
  */
 function ended(
   error: TallyfoldError,

@@ -22,7 +22,7 @@ import { type ProgressLine, progressLine } from "./progress.js";
 /** Options for running a collect. */
 export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
   /**
-   * A function that gets a {@link Progress} for each settled window, one after the other, and is awaited if it
+   * A function that gets a {@link Progress} after each call for a window, one after the other, and is awaited if it
    * returns a promise. If it throws or rejects, the collect ends and rejects with the same error.
    */
   readonly onProgress?: ((progress: Progress) => unknown) | undefined;
@@ -33,8 +33,8 @@ export interface CollectOptions extends Abortable, Pick<CollectArguments, "concu
    */
   readonly checkpoint?: Checkpoint | string | Url | undefined;
   /**
-   * Whether to count the windows in a line on standard error. By default `true`; there is a line only in Node, and
-   * only if standard error is a terminal.
+   * Whether to count the windows in a line on standard error. By default `true`; there is a line only if
+   * `process.stderr` is a terminal, so not in a browser.
    */
   readonly progress?: boolean | undefined;
 }
@@ -52,13 +52,13 @@ export class CollectRun<D extends Dimension | undefined> {
   /** Ends everything that is under way; the collect rejects with its reason. */
   readonly #stop = new AbortController();
   #underWay = 0;
-  /** To be called when a reading has ended. */
+  /** The function to call when a reading has ended. */
   #ended = (): void => {};
-  /** All reporting so far. */
+  /** Settles when everything so far has been reported. */
   #reporting: Promise<void> = Promise.resolve();
-  /** What caused the first error of each code, which the core does not keep. */
+  /** The cause of the first error with each code. The core does not keep causes. */
   readonly #causes = new Map<string, unknown>();
-  /** All storing so far. */
+  /** Settles when everything so far has been stored. */
   #storing: Promise<void> = Promise.resolve();
 
   constructor(collect: Collect<D>, driver: Driver, given: CollectOptions) {
@@ -74,7 +74,7 @@ export class CollectRun<D extends Dimension | undefined> {
     this.#beginMs = driver.now().monotonicMs;
   }
 
-  /** The table, once all windows have been read. */
+  /** Reads all windows, and returns their table. */
   async run(): Promise<CountTable<D>> {
     const signal = this.#signal;
     signal?.throwIfAborted();
@@ -93,7 +93,7 @@ export class CollectRun<D extends Dimension | undefined> {
     } finally {
       forget?.();
       this.#line?.end();
-      // When it is aborted, a document may still be being stored.
+      // After an abort, the checkpoint may still be storing a document.
       await this.#patiently(this.#storing).catch(() => {});
       await leave();
     }
@@ -110,7 +110,7 @@ export class CollectRun<D extends Dimension | undefined> {
       const json = typeof stored === "string" ? stored : bytes("checkpoint", stored, want);
       this.#collect.load(this.#checkpoint.place?.(name) ?? name, json);
     }
-    // What is too old is dropped, even if there is nothing to read.
+    // With `dropOld`, old segments are emptied even if there is nothing to read.
     await this.#patiently(this.#store());
   }
 
@@ -144,7 +144,7 @@ export class CollectRun<D extends Dimension | undefined> {
       const step = this.#collect.next(this.#driver.now());
       return step.type === "drive" ? step : undefined;
     } catch (reason) {
-      // The caller's own clock, while others may still be reading.
+      // The caller's own clock has failed. Other calls may still be under way.
       this.#stop.abort(rootOf(reason));
       return undefined;
     }
@@ -160,8 +160,8 @@ export class CollectRun<D extends Dimension | undefined> {
     }
     try {
       const settled = this.#collect.settle(task, call, this.#driver.now());
-      // The core knows the call's own errors. This one comes from the caller's code or from the
-      // signal.
+      // The core handles the call's own errors. If it keeps the window or gives it back, the error
+      // is taken to come from the caller's code or from the signal.
       const isForeign = settled.type === "givenBack" || settled.type === "kept";
       if (thrown !== undefined && isForeign) this.#stop.abort(thrown.reason);
     } finally {
@@ -178,7 +178,7 @@ export class CollectRun<D extends Dimension | undefined> {
     }
   }
 
-  /** If the caller's function throws, all calls end, whatever the result of this one. */
+  /** Reports an attempt. If the caller's function throws, all calls end, whatever the result of this call. */
   readonly #tell = async (attempt: Attempt): Promise<void> => {
     try {
       await awaited(this.#driver.onAttempt(attempt), this.#stop.signal);
@@ -188,8 +188,8 @@ export class CollectRun<D extends Dimension | undefined> {
   };
 
   /**
-   * Stores what was read since the last time. It waits for earlier saves, because the last document
-   * is rewritten while it grows.
+   * Stores what was read since the last time. Waits for earlier saves, because the last document is rewritten as it
+   * grows.
    */
   #store(): Promise<void> {
     const checkpoint = this.#checkpoint;
@@ -204,7 +204,7 @@ export class CollectRun<D extends Dimension | undefined> {
     return this.#storing;
   }
 
-  /** Waits for the caller's own checkpoint, unless the signal aborts. */
+  /** Waits for the checkpoint. If the caller's signal aborts, stops waiting for a checkpoint of the caller's own. */
   #patiently<T>(work: T | Promise<T>): Promise<T> {
     return awaited(work, isDirectory(this.#checkpoint) ? undefined : this.#signal);
   }
@@ -214,7 +214,7 @@ export class CollectRun<D extends Dimension | undefined> {
     return Object.freeze({ ...this.#collect.progress, window, elapsedMs });
   }
 
-  /** Reports a settled window, when those before it have been reported. */
+  /** Reports progress, after all earlier progress has been reported. */
   #report(progress: Progress): Promise<void> {
     this.#reporting = this.#reporting.then(async () => {
       if (this.#stop.signal.aborted) return;

@@ -85,6 +85,7 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
    * Returns the next step.
    *
    * @param at The time of both clocks; by default, the time of this host's clocks.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` if the `state` of the query is from the future.
    */
   next(at: Now = now()): FollowStep<D> {
     return Call.ofStep(this.#core.object.next(at));

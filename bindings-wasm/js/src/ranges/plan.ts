@@ -72,7 +72,7 @@ export class Plan implements Iterable<Window> {
   }
 }
 
-/** What a plan is made of that is a part of another one. */
+/** The argument for a plan that is a part of another plan. */
 class PlanPart {
   readonly core: CorePlan;
 
@@ -81,7 +81,7 @@ class PlanPart {
   }
 }
 
-/** Outside of the class, which keeps its name in bundles as long as it does not name itself. */
+/** This is outside of the class, because bundlers rename a class that refers to itself by name. */
 function planOf(core: CorePlan): Plan {
   return new Plan(new PlanPart(core));
 }

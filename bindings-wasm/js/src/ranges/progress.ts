@@ -1,7 +1,7 @@
 import { isBrowser } from "../values/runtime.js";
 import type { Progress } from "../values/types.js";
 
-/** How often the line is written anew. */
+/** The shortest time between two updates of the line, in milliseconds. */
 const EVERY_MS = 100;
 
 interface Terminal {
@@ -12,7 +12,7 @@ interface Terminal {
 /** A line on the terminal that counts windows. */
 export class ProgressLine {
   readonly #terminal: Terminal;
-  /** When it was last written. */
+  /** When the line was last written. */
   #writtenMs = Number.NEGATIVE_INFINITY;
   #line = "";
 
@@ -20,12 +20,12 @@ export class ProgressLine {
     this.#terminal = terminal;
   }
 
-  /** Shows how far it is, if the last time is a while ago. */
+  /** Updates the line, unless the last update was a moment ago. */
   show({ planned, done, failed, elapsedMs, waitingMs }: Progress): void {
     const failures = failed > 0 ? `, ${failed} failed` : "";
     const waits = waitingMs === undefined ? "" : ", waiting for the service";
     this.#line = `\rtallyfold: ${done} of ${planned} windows${failures}${waits}\x1b[K`;
-    // Nothing else may be written during a wait.
+    // During a wait, there may be no further update for a while.
     if (waits === "" && elapsedMs - this.#writtenMs < EVERY_MS) return;
     this.#writtenMs = elapsedMs;
     this.#terminal.write(this.#line);
@@ -37,7 +37,7 @@ export class ProgressLine {
   }
 }
 
-/** The line on standard error of Node, if that is a terminal. */
+/** Returns a line on standard error, if that is a terminal; `undefined` in a browser. */
 export function progressLine(): ProgressLine | undefined {
   const { process } = globalThis as { process?: { readonly stderr?: Terminal } };
   const terminal = isBrowser() ? undefined : process?.stderr;

@@ -10,7 +10,7 @@ import type { Follow, Revision } from "./follow.js";
 /** Options for running a follow. */
 export interface FollowOptions extends Abortable {
   /**
-   * Whether the iteration yields what is due now, and ends where it would wait. A job that runs every few minutes,
+   * Whether the iteration yields what is due now, and then ends instead of waiting. A job that runs every few minutes,
    * such as a scheduled Worker, resumes with the `state` of its last run. If the service is down, `next` rejects
    * with the error instead of waiting.
    */
@@ -39,7 +39,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   readonly #signal: AbortSignal | undefined;
   readonly #onFailure: FollowOptions["onFailure"];
   readonly #once: boolean;
-  /** The last `next`. */
+  /** Settles when the last call of `next` has ended. */
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -103,7 +103,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
 
   async #next(): Promise<IteratorResult<Revision<D>, undefined>> {
     const signal = this.#signal;
-    // Only for now, because a listener would keep an iterator that was left for as long as the signal lives.
+    // The listener is removed after each call, because it would keep an abandoned iterator alive as long as the signal.
     const forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
     try {
       while (!this.#closed) {
@@ -119,7 +119,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     return { done: true, value: undefined };
   }
 
-  /** Takes one step, which may be a revision. */
+  /** Takes one step. Returns a revision if there is a new one. */
   async #advance(): Promise<Revision<D> | undefined> {
     const step = this.#follow.next(this.#driver.now());
     switch (step.type) {
@@ -145,8 +145,8 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
       try {
         await awaited(this.#driver.onAttempt(attempt), this.#stop.signal);
       } catch (error) {
-        // If a revision did not reach the caller, a running sum would miss it. So the window is
-        // read again.
+        // A running sum would lack a revision that did not reach the caller. So the window is read
+        // again.
         call.giveUp();
         thrown = { error };
         throw error;
@@ -160,13 +160,13 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     try {
       const revision = this.#follow.settle(task, call, this.#driver.now());
       if (revision !== undefined) return revision;
-      // The machine waits for the service, and the call's error is not for the caller.
+      // The follow waits for the service, so the caller doesn't get the call's error.
       const waits = this.#follow.waitingMs !== undefined;
       if (waits && TallyfoldError.is(thrown?.error) && !this.#once) return undefined;
     } catch (error) {
       thrown ??= { error };
       if (TallyfoldError.is(error) && TallyfoldError.is(thrown.error)) {
-        // The machine's own error may say more than the call's, but it has no cause.
+        // The error of the follow may contain more than the call's error, but it has no cause.
         const { cause } = thrown.error;
         if (cause !== undefined) because(error, cause);
         failure = error;

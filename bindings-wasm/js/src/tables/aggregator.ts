@@ -69,8 +69,8 @@ export class Aggregator<D extends Dimension, G extends D = D> {
 }
 
 /**
- * Plans by the names in them, each name one step down. Only what the core has taken is here, so
- * that there are no more than there are ways to order four dimensions, twice.
+ * Plans, in a tree with one level for each name. It contains only plans that the core has accepted. So its size is limited:
+ * both `dimensions` and `groupBy` are ordered selections of at most four names.
  */
 interface Branch {
   readonly next: Map<unknown, Branch>;
@@ -78,15 +78,15 @@ interface Branch {
 }
 
 let plans: Branch = { next: new Map() };
-/** Where the plans are: they end with their instance. */
+/** The glue of the instance that has the plans. They end with it. */
 let plansOf: Glue | undefined;
 
-/** Stands between the names of `dimensions` and of `groupBy`, if there is one. */
+/** The level between the names of `dimensions` and the names of `groupBy`, if there is a `groupBy`. */
 const GROUP_BY = Symbol("groupBy");
 
 /**
- * An aggregator of the core. Checking options takes as long as reading a small body, so options
- * that only name dimensions are checked once.
+ * Makes an aggregator of the core. Checking options takes as long as reading a small body, so
+ * options that only name dimensions are checked once.
  */
 function planned(options: Grouped<AggregatorArguments, Dimension>): CoreAggregator {
   const { dimensions, groupBy, metric, window, limits, tolerate } = own(options);

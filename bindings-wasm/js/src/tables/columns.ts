@@ -13,7 +13,7 @@ export type PerDimension<D extends Dimension | undefined, T> = [D] extends [Dime
 export interface DictionaryColumn<T = string> {
   /** The distinct values. */
   readonly dictionary: T[];
-  /** Per row, the place of its value in the dictionary. */
+  /** Per row, the position of its value in the dictionary. */
   readonly ids: Uint32Array<ArrayBuffer>;
 }
 
@@ -67,7 +67,7 @@ export interface NumberColumns {
   readonly filtered: number[];
 }
 
-/** @internal The counts as numbers, or an error if one is too large for that. */
+/** @internal Returns the counts as numbers. Throws an error if a count is too large for that. */
 export function numbersOf({
   success,
   errors,
@@ -87,10 +87,10 @@ function numbers(name: string, counts: Iterable<bigint>): number[] {
   });
 }
 
-/** Up to here, every whole number is a `number`. */
+/** Up to here, a `number` represents every whole number exactly. */
 const EXACT = 2n ** 53n;
 
-/** @internal Changes as columns, or an error if one is too large for that. */
+/** @internal Returns changes as columns. Throws an error if a change is too large for that. */
 export function deltaColumns(
   deltas: readonly { readonly [N in CountName]: bigint }[],
 ): DeltaColumns {

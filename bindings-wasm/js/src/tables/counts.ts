@@ -20,7 +20,7 @@ export interface Counts {
   toJSON(): SavedCounts;
 }
 
-/** @internal Counts as a plain object. What is not a value of its own does not show and is not copied. */
+/** @internal Counts as a plain object. `rates` and `toJSON` are not enumerable, so they are not shown and not copied. */
 export function countsOf<T extends Omit<Counts, "rates" | "toJSON">>(
   counts: T,
 ): T & Pick<Counts, "rates"> {
@@ -36,7 +36,7 @@ const RATES: PropertyDescriptor & ThisType<Counts> = {
   },
 };
 
-/** @internal Typed arrays say with NaN that there is none. */
+/** @internal Converts NaN to `null`: in typed arrays, NaN means that there is no value. */
 export function orNull(value: number | undefined): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
@@ -52,7 +52,7 @@ export interface Row<D extends Dimension | undefined = Dimension | undefined> ex
   toJSON(): { dimensions: PerDimension<D, string> } & SavedCounts;
 }
 
-/** @internal Adds the counts of a row to what it begins with. Assigning is five times faster than copying. */
+/** @internal Adds the counts of a row to `named`. Assigning is five times faster than copying. */
 export function rowOf<T extends object>(
   named: T,
   { success, errors, filtered }: CountColumns,

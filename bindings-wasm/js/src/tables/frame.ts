@@ -13,7 +13,7 @@ interface CoreFrame {
   free(): void;
 }
 
-/** Under this symbol, shared by all copies of this package in a program, a frame has its JSON. */
+/** The symbol under which a frame has its JSON. All copies of this package in a program share it. */
 const contentSymbol = Symbol.for("tallyfold.content");
 
 /** The properties of a row that are values. */
@@ -22,7 +22,7 @@ export type Values<R> = Omit<R, "rates" | "toJSON">;
 /** How many rows an inspector shows. */
 const SHOWN = 20;
 
-/** A row as an inspector shows it: the values of the dimensions among the others. */
+/** A row as an inspector shows it: the values of the dimensions next to the other values. */
 function line(row: unknown): object {
   const { dimensions, ...others } = bare(row) as { dimensions: object };
   return { ...dimensions, ...others };
@@ -36,7 +36,7 @@ const ROWS: PropertyDescriptor & ThisType<AnyFrame> = {
   },
 };
 
-/** `assert.deepStrictEqual` and its like compare this. */
+/** `assert.deepStrictEqual` and similar functions compare this. */
 const CONTENT: PropertyDescriptor & ThisType<AnyFrame> = {
   enumerable: true,
   get() {
@@ -44,7 +44,7 @@ const CONTENT: PropertyDescriptor & ThisType<AnyFrame> = {
   },
 };
 
-/** A symbol can't be cloned, and the error of `structuredClone` quotes it. */
+/** Makes the error of `structuredClone` helpful: a symbol can't be cloned, and the error quotes it. */
 const CLONE: PropertyDescriptor = {
   enumerable: true,
   get: () => Symbol.for("a tallyfold table: send its toJSON() or its rows instead"),
@@ -68,20 +68,20 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
    */
   declare readonly rows: Values<R>[];
 
-  /** @internal @param rows Makes the rows at some positions, or all. */
+  /** @internal @param rows Makes the rows at the given positions, or all rows. */
   constructor(
     core: CoreFrame,
     rows: (core: never, positions?: Uint32Array) => IterableIterator<R>,
   ) {
     this.#core = new Handle(core);
     this.#rows = rows;
-    // Properties of its own, because consoles, comparisons and clones look at no others.
+    // Own properties, because consoles, comparisons and clones ignore inherited ones.
     Object.defineProperty(this, "rows", ROWS);
     Object.defineProperty(this, "clone", CLONE);
     Object.defineProperty(this, contentSymbol, CONTENT);
   }
 
-  /** @internal The JSON of a frame, also of one of another copy of this package; `undefined` for any other value. */
+  /** @internal The JSON of a frame, also from another copy of this package; `undefined` for any other value. */
   static contentOf(value: unknown): { readonly format: string } | undefined {
     const has = typeof value === "object" && value !== null && contentSymbol in value;
     return has ? (value[contentSymbol] as { format: string }) : undefined;
@@ -112,7 +112,7 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
     });
   }
 
-  /** The names of the dimensions, in sorting order. */
+  /** The names of the dimensions, in the order in which they sort the rows. */
   get dimensions(): (D & Dimension)[] {
     return this.#core.object.dimensions() as (D & Dimension)[];
   }
@@ -137,7 +137,7 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
    */
   equals(other: unknown): boolean {
     const content = this.toJSON();
-    // The core writes equal content to equal JSON.
+    // The core writes equal content as equal JSON.
     return JSON.stringify(content) === JSON.stringify(Frame.contentOf(other));
   }
 

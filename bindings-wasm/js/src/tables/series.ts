@@ -95,7 +95,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
     between: (range: TimeRange) => Series<D>,
   ) {
     super(series, rowsOf<D>);
-    // Consoles, comparisons and clones look at the JSON of a series.
+    // Not enumerable: consoles, comparisons and clones read the JSON of a series, which contains the zone.
     Object.defineProperty(this, "zone", { value: zone });
     this.#between = between;
   }

@@ -374,11 +374,11 @@ function* rowsOf<D extends Dimension | undefined>(
 }
 
 /**
- * @internal One released object of each kind that usually lives for a moment. It holds no memory of the core.
+ * @internal One released object of each short-lived class. It uses no memory of the core.
  *
- * V8 throws compiled code away when the last object of a class that the code was compiled for is collected. Without
- * these objects it would compile the fold's code again after each run of the collector: a body of 1 kB
- * then takes 1.6 times as long.
+ * V8 discards compiled code when the last object of a class that the code was compiled for is garbage-collected. Without
+ * these objects, it would compile the code that reads a body again after each garbage collection, and a body of 1 kB
+ * would take 1.6 times as long.
  */
 export const kept: { aggregator?: object; table?: object } = {};
 
@@ -390,7 +390,7 @@ function textOf(json: unknown): string {
   try {
     return JSON.stringify(json);
   } catch {
-    // Such as rows, whose counts are no JSON.
+    // For example rows, because JSON can't represent their counts.
     throw invalidArgument("json", wanted);
   }
 }

@@ -5,12 +5,12 @@ import { optionalFunction } from "./input.js";
 import type { Now } from "./time.js";
 import type { Window } from "./types.js";
 
-/** @internal The host's clocks. A suspended machine may stop the first, a user may set the second. */
+/** @internal Reads the host's clocks. The first may stop while the machine is suspended, and a user may set the second. */
 export function now(): Now {
   return { monotonicMs: Math.floor(performance.now()), unixMs: Date.now() };
 }
 
-/** @internal The caller's own clocks, or else the host's. */
+/** @internal Returns the caller's own clocks, or the host's clocks. */
 export function clocks(own: (() => Now) | undefined): () => Now {
   const given = optionalFunction(
     "now",
@@ -20,18 +20,18 @@ export function clocks(own: (() => Now) | undefined): () => Now {
   if (given === undefined) return now;
   return () => {
     const at = given();
-    // To the functions that take a time, nothing would mean the host's.
+    // Functions with a time argument would read the host's clocks instead of `undefined`.
     if (at === undefined) throw invalidArgument("now", "want { monotonicMs, unixMs }");
     return at;
   };
 }
 
-/** @internal When days begin in a time zone, from the first window's day to the end of the last one's. */
+/** @internal Returns when days begin in a time zone, from the day of the first window's start to the end of the last day. */
 export function midnights(zone: string, windows: readonly Window[]): string[] {
   const clock = clockOf(zone);
   const start = Date.parse(windows[0]?.start ?? "");
   const last = windows.at(-1)?.end ?? "";
-  // A window may end within a millisecond.
+  // A window may end between two milliseconds.
   const end = Date.parse(last) + (/\.\d{3}\d*[1-9]/.test(last) ? 1 : 0);
   let found: number[] = [];
   let date = Math.floor(clock(start) / DAY) * DAY - DAY;
@@ -47,7 +47,10 @@ export function midnights(zone: string, windows: readonly Window[]): string[] {
 
 const DAY = 86_400_000;
 
-/** What the clocks in a time zone show at a time, as the time at which UTC shows it: both in milliseconds since 1970. */
+/**
+ * Returns what the clocks in a time zone show at a time, as the time at which clocks in UTC show the same. Both are in
+ * milliseconds since 1970.
+ */
 type Clock = (ms: number) => number;
 
 function clockOf(zone: string): Clock {
@@ -76,14 +79,14 @@ function clockOf(zone: string): Clock {
   };
 }
 
-/** The first time at which the clocks show a date. */
+/** Returns the first time at which the clocks of a zone show a date. */
 function midnightOf(date: number, clock: Clock): number {
-  // Unless the clocks change, they are set as on the day before and on the day after.
+  // Tries the zone's offset from UTC on the day before and on the day after. One is right unless the clocks skip midnight.
   const [early = date, late = date] = [-DAY, DAY]
     .map((other) => date + (date + other - clock(date + other)))
     .sort((one, other) => one - other);
   for (const midnight of [early, late]) if (clock(midnight) === date) return midnight;
-  // The clocks are set forward over midnight in between.
+  // The clocks skip midnight: find the time at which they are set forward.
   let [before, after] = [early, late];
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2);

@@ -31,11 +31,14 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
 
 /**
  * The only error class of this package. Its properties, message and stack never contain a secret, a token, or text
- * from the body of a token endpoint. If your own `accessToken` caused the error, `cause` is the error that it
- * threw, or an error that describes what is wrong with its result. For `network_failed` and `timed_out`, `cause` is
- * the host's error, such as an error with the code `ECONNREFUSED`. For `out_of_memory`, `crashed` and
- * `wasm_forbidden`, it is the error of WebAssembly; if an object was lost in such a crash, it is the error of that
- * crash. Otherwise, there is no `cause`.
+ * from the body of a token endpoint.
+ *
+ * Some errors have a `cause`. If your own `accessToken` caused the error, `cause` is the error that it threw, or an
+ * error that describes what is wrong with its result. For `network_failed` and `timed_out`, it is a copy of the host's
+ * error, such as an error with the code `ECONNREFUSED`; if the error may contain a part of the request, there is no
+ * `cause`. For `out_of_memory`, `crashed`, `wasm_forbidden`, and bytes that {@link init} refuses, it is the error of
+ * WebAssembly. If an object was lost in a crash, it is the error of that crash. For an `invalid_checkpoint` that names a
+ * file, it may be the original error.
  *
  * @example
  * try {
@@ -117,8 +120,8 @@ export class TallyfoldError extends Error {
 }
 
 /**
- * An error whose stack leads to the caller's own code. Engines keep ten frames, and those inside of
- * WebAssembly, which tell a user nothing, would fill them.
+ * Makes an error whose stack includes the caller's own code. Engines keep ten frames, and frames of
+ * WebAssembly, which don't help a user, would fill them.
  */
 function withCaller(make: () => TallyfoldError): TallyfoldError {
   const limit = Error.stackTraceLimit;
@@ -133,7 +136,7 @@ function withCaller(make: () => TallyfoldError): TallyfoldError {
   return error;
 }
 
-/** More than a call has inside of this package. */
+/** More frames than a call has inside of this package. */
 const FRAMES = 30;
 
 const nothing = { partial: undefined, gaps: Object.freeze([]), failures: Object.freeze([]) };
@@ -146,12 +149,12 @@ export function hide(error: object, fields: object): void {
   }
 }
 
-/** @internal Sets what had become of the push that an error has ended. */
+/** @internal Sets the report of the push that an error has ended. */
 export function reported(error: unknown, report: () => PushReport): unknown {
   try {
     if (TallyfoldError.is(error)) hide(error, { report: report() });
   } catch {
-    // The instance that would know has ended.
+    // The instance that has the report has ended.
   }
   return error;
 }
@@ -188,8 +191,8 @@ export function invalidCheckpoint(message: string): TallyfoldError {
 }
 
 /**
- * @internal The error of a call in which the WebAssembly instance has ended, or could not be made if there is no
- * memory.
+ * @internal The error of a call in which the WebAssembly instance has ended; without `memory`, the instance could not be
+ * made.
  */
 export function crashed(memory: WebAssembly.Memory | undefined, cause: unknown): TallyfoldError {
   const isFull = memory === undefined || !hasRoom(memory);
@@ -205,7 +208,7 @@ const FULL =
 const STOPPED = "tallyfold has stopped in the middle of this call; please report its cause";
 const LOST = "tables and calls under way are lost, and the next call starts with an empty memory";
 
-/** Whether the memory could still double, so that it was not what a call lacked. It tries that out by growing it. */
+/** Whether the memory could still double, and so did not run out. The function finds this out by growing the memory. */
 function hasRoom(memory: WebAssembly.Memory): boolean {
   try {
     memory.grow(Math.max(memory.buffer.byteLength, 1 << 30) / 65_536);
@@ -215,7 +218,7 @@ function hasRoom(memory: WebAssembly.Memory): boolean {
   }
 }
 
-/** @internal The error of a host that does not let WebAssembly be compiled. */
+/** @internal The error if the host does not allow WebAssembly to be compiled. */
 export function wasmForbidden(cause: unknown): TallyfoldError {
   const error = refused("wasm_forbidden", undefined, isWorkers() ? IN_WORKER : BY_POLICY);
   hide(error, { cause });

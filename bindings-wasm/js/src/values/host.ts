@@ -1,5 +1,5 @@
-// Types of the host. A program may be checked without those of the DOM and of Node, with `lib: ["ES2022"]` alone: then each is
-// the part that this package needs.
+// Types of the host. If a program is checked without the types of the DOM and of Node, with `lib: ["ES2022"]` alone, each
+// type here is only the part that this package needs.
 
 /** The instances of a global class. */
 type Instance<N extends string, Otherwise> = typeof globalThis extends {
@@ -22,7 +22,7 @@ export type WebResponse = Instance<
   "Response",
   { readonly status: number; readonly ok: boolean; arrayBuffer(): Promise<ArrayBuffer> }
 >;
-/** What a `Request` is made with. */
+/** The options of a standard `Request`. */
 export type WebRequestInit = typeof globalThis extends {
   readonly Request: { new (input: string, init?: infer I): unknown };
 }
@@ -34,7 +34,7 @@ export type ByteStream = typeof globalThis extends {
 }
   ? S
   : object;
-/** A compiled module of WebAssembly. */
+/** A compiled WebAssembly module. */
 export type WasmModule = typeof globalThis extends {
   readonly WebAssembly: { readonly Module: { readonly prototype: infer T } };
 }

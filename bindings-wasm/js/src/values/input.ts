@@ -1,16 +1,16 @@
-// What untyped callers hand over: read with care, and refused by name.
+// Checks the arguments of untyped callers. The errors name the argument.
 
 import type { MachineArguments } from "./declared.js";
 import { invalidAddress, invalidArgument } from "./error.js";
 import type { AccessToken } from "./types.js";
 
-/** The bytes themselves, also those of another realm, for which `instanceof` fails. */
+/** Returns the bytes. They may be of another realm, for which `instanceof` fails. */
 export function bytes(argument: string, value: Uint8Array, want = "want a Uint8Array"): Uint8Array {
   if (typedArray(value) === "Uint8Array") return value;
   throw invalidArgument(argument, want);
 }
 
-/** Names and values in turn, as the core takes headers. */
+/** Returns alternating names and values, as the core expects headers. */
 export function flat(headers: Iterable<readonly [string, string]>): string[] {
   if (typeof headers?.[Symbol.iterator] !== "function") {
     throw invalidArgument("headers", "want pairs of names and values");
@@ -21,20 +21,20 @@ export function flat(headers: Iterable<readonly [string, string]>): string[] {
   }).flat() as string[];
 }
 
-/** Pairs of what comes in turn, as the core gives headers. */
+/** Returns pairs of alternating names and values, as the core returns headers. */
 export function pairsOf(flat: readonly string[]): [string, string][] {
   const names = flat.filter((_, index) => index % 2 === 0);
   return names.map((name, index) => [name, flat[2 * index + 1] ?? ""]);
 }
 
-/** Names and values of headers in turn, as the core takes them; what are no headers, it refuses. */
+/** Returns alternating names and values of headers; for anything else, a value that the core refuses. */
 export function flatHeaders(headers: MachineArguments["headers"]): unknown {
   if (typeof headers !== "object" || headers === null) return headers;
   const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
   return pairs.every((pair) => pair?.length === 2) ? pairs.flat() : {};
 }
 
-/** A copy of a token that is safe to read. */
+/** Checks the types of a token, and returns a copy of it. */
 export function checkedToken(token: AccessToken): AccessToken {
   const { accessToken, expiresIn } = token ?? {};
   if (typeof accessToken !== "string") {
@@ -47,10 +47,10 @@ export function checkedToken(token: AccessToken): AccessToken {
   return { accessToken, expiresIn: lifetime };
 }
 
-/** What options that are no object at all are told. */
+/** The message for options that aren't an object. */
 export const OPTIONS = "want an object of options";
 
-/** Options that were given as one object; `null` is as good as none. */
+/** Returns a copy of an object of options. `null` counts as no options. */
 export function fieldsOf<T extends object>(argument: string, value: T, want: string): Partial<T> {
   if (value !== undefined && (typeof value !== "object" || Array.isArray(value))) {
     throw invalidArgument(argument, want);
@@ -59,28 +59,28 @@ export function fieldsOf<T extends object>(argument: string, value: T, want: str
 }
 
 /**
- * A copy that has what stands in the object itself, and nothing that all objects inherit: other code in the program may have
- * put an option there.
+ * Returns a copy with the object's own properties and without a prototype. Other code in the program may have added an
+ * option to the prototype of all objects.
  */
 export function own<T extends object | null | undefined>(value: T): T & object {
   return Object.assign(Object.create(null), value);
 }
 
-/** The function, if there is one, where `null` is as good as absent. */
+/** Returns a function, if there is one. `null` counts as absent. */
 export function optionalFunction<F>(argument: string, value: F, want: string): F | undefined {
   if (typeof value === "function") return value;
   if (value === undefined || value === null) return undefined;
   throw invalidArgument(argument, want);
 }
 
-/** Whether something is wanted, if the caller says so. */
+/** Returns `true` or `false`, if the option is set. `null` counts as absent. */
 export function optionalFlag(argument: string, value: unknown): boolean | undefined {
   if (value === undefined || value === null || typeof value === "boolean")
     return value ?? undefined;
   throw invalidArgument(argument, "want true or false");
 }
 
-/** The signal, also one of another realm or a polyfill; `null` is as good as absent. */
+/** Returns a signal, if there is one. It may be of another realm or a polyfill. `null` counts as absent. */
 export function optionalSignal(value: AbortSignal | undefined): AbortSignal | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value.throwIfAborted === "function") return value;
@@ -89,12 +89,12 @@ export function optionalSignal(value: AbortSignal | undefined): AbortSignal | un
 
 const typedArrays = Object.getPrototypeOf(Uint8Array.prototype);
 
-/** The kind of a typed array. Unlike `Symbol.toStringTag` on the object, it can't be made up. */
+/** Returns the kind of a typed array. Unlike `Symbol.toStringTag` of the object itself, this can't be faked. */
 function typedArray(value: unknown): unknown {
   return Reflect.get(typedArrays, Symbol.toStringTag, value);
 }
 
-/** The text of an address, also that of a `URL` of any realm; a path is one of the page's own origin. */
+/** Returns the text of an address, which may be a `URL` of any realm. In a page, a path gets the page's origin. */
 export function addressOf(argument: string, value: unknown): unknown {
   const text = isUrl(value) ? value.href : value;
   if (typeof text !== "string" || !/^\/(?!\/)/.test(text)) return text;
@@ -111,7 +111,7 @@ export function isUrl(value: unknown): value is URL {
   return Object.prototype.toString.call(value) === "[object URL]";
 }
 
-/** Pieces of bytes as one. */
+/** Joins pieces of bytes. */
 export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;

@@ -1,19 +1,19 @@
 // How values look in JSON and in Node's console.
 
-/** An object as JSON has it: each `bigint` is a string of digits. */
+/** The form of an object in JSON: each `bigint` is a string of digits. */
 export type Digits<T> = {
   [K in keyof T as K extends "rates" | "toJSON" ? never : K]: T[K] extends bigint ? string : T[K];
 };
 
-/** What has a `bigint`, which JSON has no number for. */
+/** An object with a `bigint`, which JSON can't represent as a number. */
 export interface Exact<J> {
-  /** The same with strings of digits, for `JSON.stringify`. */
+  /** The object with a string of digits for each `bigint`, for `JSON.stringify`. */
   toJSON(): J;
 }
 
 /**
- * @internal A plain object that `JSON.stringify` takes although it has a `bigint`. `toJSON` does not show and is not
- * copied: a copy is what React and `structuredClone` take.
+ * @internal Lets `JSON.stringify` accept a plain object with a `bigint`. `toJSON` is not enumerable, so it isn't shown or
+ * copied, and React and `structuredClone` accept a copy.
  */
 export function exact<T extends object>(object: T): T & Exact<Digits<T>> {
   return Object.defineProperty(object, "toJSON", TO_JSON) as T & Exact<Digits<T>>;
@@ -38,14 +38,14 @@ export function digits(_name: string, value: unknown): unknown {
   return typeof value === "bigint" ? `${value}` : value;
 }
 
-/** @internal A copy with plain objects all the way down, and nothing in it but values. */
+/** @internal A deep copy that consists of plain objects with nothing but values. */
 export function bare<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, bare(inner)])) as T;
 }
 
 /**
- * @internal Lets `JSON.stringify` take a result with all objects in it: each `bigint` becomes a string of digits, because
+ * @internal Lets `JSON.stringify` accept a result and all objects in it: each `bigint` becomes a string of digits, because
  * JSON has no number for it.
  */
 export function stringable<T>(value: T): T {
@@ -54,13 +54,13 @@ export function stringable<T>(value: T): T {
   return Array.isArray(value) ? value : exact(value);
 }
 
-/** @internal Under this name Node's `util.inspect` and `console.log` look for an object's own description. */
+/** @internal The symbol under which Node's `util.inspect` and `console.log` look for an object's own description. */
 export const inspectSymbol = Symbol.for("nodejs.util.inspect.custom");
 
-/** @internal `util.inspect`, which Node hands over, so that no browser has to have it. */
+/** @internal `util.inspect`. Node passes it as an argument, so a browser doesn't need it. */
 export type Inspect = (value: object, options: object) => string;
 
-/** @internal What an inspector shows of an object, also when it can't be asked any more. */
+/** @internal What an inspector shows of an object, even if the object was disposed of or its instance has ended. */
 export function shown(name: string, isReleased: boolean, show: () => string): string {
   if (isReleased) return `${name} (disposed of)`;
   try {

@@ -1,7 +1,7 @@
 // The environment that JavaScript runs in: what it is, which modules it has, and where it warns.
 
 /**
- * Whether `fetch` asks for compressed responses in its own way, whatever a request says, as browsers do.
+ * Whether `fetch` itself decides which compressed responses to request, whatever the request's headers say, as browsers do.
  */
 export function choosesCodings(): boolean {
   const host = globalThis as { process?: { versions?: { node?: unknown } } };
@@ -9,8 +9,8 @@ export function choosesCodings(): boolean {
 }
 
 /**
- * Whether everybody who visits can read what this program holds: a page or a worker of a browser,
- * but not a server program that imitates one.
+ * Whether every visitor can read the secrets of this program: in a page or a worker of a browser,
+ * but not in a server program that imitates one.
  */
 export function isBrowser(): boolean {
   const host = globalThis as {
@@ -27,13 +27,13 @@ export function isBrowser(): boolean {
   return !isServer && (host.document !== undefined || host.WorkerGlobalScope !== undefined);
 }
 
-/** Whether this is one of Cloudflare's Workers. */
+/** Whether this is a Cloudflare Worker. */
 export function isWorkers(): boolean {
   const host = globalThis as { navigator?: { userAgent?: unknown } };
   return host.navigator?.userAgent === "Cloudflare-Workers";
 }
 
-/** What Next replaces by a text when it bundles a route, and what no other host has. */
+/** Next replaces this variable with a text when it bundles a route. No other host has the variable. */
 declare const process: { readonly env: { readonly NEXT_RUNTIME?: string } } | undefined;
 
 /** Whether this is a route of Next. */
@@ -41,13 +41,13 @@ export function isNext(): boolean {
   return typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
 }
 
-/** A module of Node, where the host has one: Node 20.16 or later, Deno, Bun. */
+/** Returns a module of Node, if the host has it: Node 20.16 or later, Deno, Bun. */
 export function builtIn<T>(name: string): T | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
   return process?.getBuiltinModule?.(name) as T | undefined;
 }
 
-/** Warns by a name: in Node as its own warnings, in other hosts in the console. */
+/** Issues a warning with a name: as a process warning in Node, in the console of other hosts. */
 export function warning(name: string, message: string): void {
   const { process } = globalThis as {
     process?: { emitWarning?: (message: string, name: string) => void };

@@ -1,4 +1,4 @@
-// Instants and lengths of time.
+// Timestamps and lengths of time.
 
 /**
  * A timestamp: a `Date`; text such as `2026-01-31T09:15:00Z` or `2026-01-31T10:15:00+01:00`; or a `Temporal.Instant` or
@@ -6,7 +6,7 @@
  */
 export type Instant = Date | string | TemporalInstant;
 
-/** A range of time: `start` belongs to it, and `end` does not. */
+/** A half-open range of time: `start` is included, `end` is excluded. */
 export interface TimeRange {
   readonly start: Instant;
   readonly end: Instant;
@@ -23,7 +23,7 @@ export type TimeStep = `${bigint}${"s" | "m" | "h" | "d"}`;
 
 /** The time of the host's two clocks at one moment. */
 export interface Now {
-  /** Milliseconds since any fixed moment, never running backwards. */
+  /** Milliseconds since any fixed moment. This clock never runs backwards. */
   readonly monotonicMs: number;
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   readonly unixMs: number;

@@ -47,7 +47,7 @@ export interface MetricsQuery<D extends Dimension, G extends D = D>
 /** Which page of the audit logs to list (service reference 4.2). */
 export interface AuditLogsQuery extends AuditLogsArguments {}
 
-/** Arguments that name dimensions: `D` those to request, `G` those to keep. */
+/** Arguments that name dimensions: `D` are the dimensions to request, `G` the dimensions to keep. */
 export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensions" | "groupBy"> & {
   /** One to four different dimensions to request from the service. */
   readonly dimensions: readonly D[];
@@ -92,7 +92,7 @@ export interface FetchResponse {
   readonly status: number;
   readonly type?: string;
   readonly redirected?: boolean;
-  /** A `Headers` of an old host, or of old types, may have no more than `forEach`. */
+  /** A `Headers` of an old host, or of old types, may have only `forEach`. */
   readonly headers:
     | Iterable<[string, string]>
     | { forEach(each: (value: string, name: string) => void): void };
@@ -100,9 +100,9 @@ export interface FetchResponse {
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
-/** How many windows of a collect are done, when it has just read, split or postponed one, or given one up. */
+/** The progress of a collect, in windows, after a call for one of them has ended. */
 export interface Progress extends WindowCounts {
-  /** The window that it has just read, split, postponed or given up. */
+  /** The window of the call: the collect has read, split, postponed or given it up, or only tested the service with it. */
   readonly window: Window;
   /** How many milliseconds the collect has taken so far. */
   readonly elapsedMs: number;
