@@ -1,4 +1,4 @@
-// Every JavaScript program of the README files and the guide runs in Node, against a sandbox on loopback.
+// Runs every JavaScript program of the README files and the guide in Node, against a sandbox on loopback.
 //
 // A block that begins with an import is a new program; the blocks after it on the same page continue it.
 
@@ -41,7 +41,7 @@ const pages = readdirSync(join(root, "docs"), { recursive: true })
   .filter((name) => name.endsWith(".md") && !made.includes(name) && !name.includes("/reference/"));
 const all = ["README.md", "bindings-wasm/js/README.md", ...pages.sort()].flatMap(programs);
 
-/** What the receiver of exports hears from the programs of a page of `docs/guides/exports`. */
+/** What the programs of each page in `docs/guides/exports` send to the destination: paths of requests, and datagrams. */
 const datagram = "a datagram";
 const heardFrom = {
   "overview.md": ["/write?db=counts&precision=ns"],
@@ -53,18 +53,18 @@ const heardFrom = {
   "statsd.md": [datagram],
 };
 
-/** Takes whatever is sent to it over HTTP and in datagrams, and knows what has come. */
+/** A destination that accepts everything over HTTP and in datagrams, and records what has arrived. */
 class Receiver {
   heard = new Set();
   #server = createServer(async (request, response) => {
     for await (const chunk of request) if (chunk.length) this.heard.add(request.url);
-    // Each system has its own way to say that it took a message.
+    // Each system has its own status for an accepted message.
     const yes = { "/v1/metrics": 200, "/api/v2/series": 202 };
     response.writeHead(yes[request.url] ?? 204).end();
   });
   #datagrams = createSocket("udp4", () => this.heard.add(datagram));
 
-  /** The addresses that the pages take from the environment. */
+  /** Starts the servers, and returns the environment variables that the programs read. */
   async environment() {
     this.#server.listen(0, "127.0.0.1");
     this.#datagrams.bind(0, "127.0.0.1");
@@ -91,7 +91,7 @@ class Receiver {
   }
 }
 
-/** A folder for a program, with the package. */
+/** Creates a folder for a program, with the package in it. */
 function folderOf(t) {
   const folder = mkdtempSync(join(tmpdir(), "guide-"));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -99,7 +99,7 @@ function folderOf(t) {
   return folder;
 }
 
-/** The blocks of the page about Workers. */
+/** The TypeScript blocks of the page about Workers. */
 function workers() {
   const text = readFileSync(join(root, "docs/guides/workers.md"), "utf8");
   return Array.from(text.matchAll(/^```ts\n(.*?)^```$/gms), ([, block]) => block);
@@ -186,7 +186,7 @@ test("each link leads to a file and a heading that the repository has", () => {
       if (/^https?:/.test(link)) continue;
       const [path, anchor] = link.split("#");
       const file = path ? join(root, dirname(page), path) : join(root, page);
-      // The site alone has the reference of JavaScript and of Rust, which their tools make.
+      // The reference of JavaScript and Rust is generated, and exists only on the site.
       if (file.includes("/docs/reference/")) continue;
       if (!existsSync(file) || (anchor && !anchors(file).includes(anchor))) broken.push(`${page}: ${link}`);
     }
@@ -195,7 +195,7 @@ test("each link leads to a file and a heading that the repository has", () => {
 });
 
 describe("with events that arrive late, the program of", () => {
-  /** Runs it in virtual time: what it has printed, what it has sent, and what has happened. */
+  /** Runs a program in virtual time. Returns what it printed, what it sent, and a function that counts the true events. */
   async function late(folder, code, begin, end) {
     writeFileSync(join(folder, "program.mjs"), code);
     const env = {
@@ -217,7 +217,7 @@ describe("with events that arrive late, the program of", () => {
     return { stdout, taken, truth: (start, end) => truthOf(events, start, end) };
   }
 
-  /** How many events there were from one time to another. */
+  /** Counts the events from one time to another. */
   function truthOf(events, start, end) {
     const counts = { success: 0n, errors: 0n };
     for (const { atMs, outcome, count } of events) {
@@ -235,7 +235,7 @@ describe("with events that arrive late, the program of", () => {
     return counts;
   }
 
-  /** The program of a page that follows. */
+  /** The program of a page that calls `client.follow`. */
   const following = (page) =>
     programs(page).find(([, code]) => code.includes("client.follow("))?.[1] ?? "";
   const time = ["08:50", "12:00"];

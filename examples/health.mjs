@@ -1,5 +1,5 @@
-// What is wrong by the rules in rules.toml, and what explains how the last hour differs from the one before: health.py in
-// JavaScript, with the same environment, argument, state and output.
+// Prints what is wrong according to the rules in rules.toml, and what explains the difference between the last hour and the
+// hour before. This is health.py in JavaScript, with the same environment, argument, state and output.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { Client } from "tallyfold";
 import { explain, Rules } from "tallyfold/health";

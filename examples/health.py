@@ -1,8 +1,9 @@
-"""What is wrong by the rules in rules.toml, and what explains how the last hour differs from the one before.
+"""Prints what is wrong according to the rules in rules.toml.
 
-Takes the addresses and the credentials of the service from the environment, as a job would
-(TALLYFOLD_CLUSTER_ENDPOINT and so on). The newest instant is the first argument, or now. A file
-that TALLYFOLD_STATE names keeps what one check leaves for the next.
+Also prints what explains the difference between the last hour and the hour before. Reads the
+addresses and the credentials of the service from the environment, as a job would
+(TALLYFOLD_CLUSTER_ENDPOINT and so on). The newest timestamp is the first argument, or now. The
+state for the next check is in the file that TALLYFOLD_STATE names, or in health.json.
 """
 
 import os

@@ -1,6 +1,6 @@
-// Runs a program in virtual time, in which events arrive late: `node --import ./late.mjs program.mjs`. The time passes from LATE_BEGIN to
-// LATE_END, a minute in a few milliseconds. The program asks a sandbox in this process; what it sends to other addresses is taken.
-// When it ends, the file LATE_RESULT has what was taken, and what has happened.
+// Runs a program in virtual time, in which events arrive late: `node --import ./late.mjs program.mjs`. The time passes from
+// LATE_BEGIN to LATE_END, a minute in a few milliseconds. The program queries a sandbox in this process. Requests to other
+// addresses are accepted, and their bodies are recorded. At the end, these bodies and all events are written to LATE_RESULT.
 
 import { writeFileSync } from "node:fs";
 import { mock } from "node:test";
@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const begin = Date.parse(process.env.LATE_BEGIN);
 const end = Date.parse(process.env.LATE_END);
 
-/** An event every five minutes. Every fourth one arrives 50 minutes later, when readings have been equal for a while. */
+/** Events every five minutes. Every fourth time they arrive 50 minutes late, when readings have been equal for a while. */
 const events = [];
 const LAST = Date.parse("2026-01-31T12:00:00Z");
 for (let atMs = Date.parse("2026-01-28T00:02:00Z"); atMs < LAST; atMs += 5 * MINUTE) {
@@ -53,7 +53,7 @@ mock.timers.enable({ apis: ["setTimeout", "Date"], now: begin });
 performance.now = () => Date.now() - begin;
 arrive();
 
-/** Lets a minute pass if nothing was asked, until the time is over. A program that still waits then ends with code 13. */
+/** Lets a minute pass if there was no request, until LATE_END. A program that still waits then exits with 13. */
 function pass() {
   if (hasAsked) hasAsked = false;
   else {
@@ -63,7 +63,7 @@ function pass() {
   if (Date.now() < end) inRealTime(pass, 4);
 }
 
-// The time stands still while the program is loaded, until it waits for the first time.
+// No time passes while the program is loaded, until it waits for the first time.
 const inVirtualTime = setTimeout;
 globalThis.setTimeout = (...given) => {
   globalThis.setTimeout = inVirtualTime;

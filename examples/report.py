@@ -1,6 +1,6 @@
 """Counts of the last hour by integration and by reason, and the newest audit logs.
 
-Takes the addresses and the credentials of the service from the environment, as a job would
+Reads the addresses and the credentials of the service from the environment, as a job would
 (TALLYFOLD_CLUSTER_ENDPOINT and so on). The end of the hour is the first argument, or now.
 """
 

@@ -1,4 +1,4 @@
-//! Values of dimensions come back from every text format as they were.
+//! Values of dimensions must be the same after they were written in any text format and read back.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const FORMATS: [Format; 6] = [
 /// The end of the only window.
 const END_MS: i64 = 1_767_226_500_000;
 
-/// Takes pairs of values with a zero byte after each.
+/// Exports pairs of values. The data has a zero byte after each value.
 pub fn values_come_back(data: &[u8]) {
     let texts: Vec<String> = data
         .split(|byte| *byte == 0)

@@ -1,4 +1,4 @@
-//! What comes from people and from other programs: rules, configurations, requests of web apps, headers, compressed bodies.
+//! Inputs from people and from other programs: rules, configurations, requests of web apps, headers, compressed bodies.
 
 use std::io::{self, Read};
 
@@ -24,14 +24,14 @@ const NOW: Now = Now {
     unix_ms: 1_767_225_600_000,
 };
 
-/// Rules: read, or refused with an error that has a message.
+/// Parses rules. An error must have a message.
 pub fn rules(data: &[u8]) {
     if let Err(error) = Rules::parse(&String::from_utf8_lossy(data)) {
         assert!(!error.to_string().is_empty());
     }
 }
 
-/// Files in TOML: each value as every kind of value that a configuration has.
+/// Reads TOML files, and each value as every kind of value that a configuration may have.
 pub fn configuration(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(document) = Document::parse(None, &text) {
@@ -59,7 +59,7 @@ fn walk(table: &Table<'_>) {
     }
 }
 
-/// Requests of web apps: a line with method and target, a line for each header until an empty one, and the body.
+/// Reads requests of web apps: a line with the method and the target, a line for each header, an empty line, and the body.
 pub fn questions(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -88,7 +88,7 @@ pub fn questions(data: &[u8]) {
     ));
 }
 
-/// Headers of responses: whatever they contain, the next request is sent at some time, or the call ends with an error.
+/// Reads headers of responses. Whatever they contain, the call must end with an error after a limited number of steps.
 pub fn headers(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines();
@@ -119,7 +119,7 @@ pub fn headers(data: &[u8]) {
     panic!("the call never ends");
 }
 
-/// Compressed bodies: the same bytes however they arrive, or an error.
+/// Decompresses bodies. The size of the chunks must make no difference, and flate2 must get the same bytes.
 pub fn gunzip(data: &[u8]) {
     let Some((size, bytes)) = data.split_first() else {
         return;

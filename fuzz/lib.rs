@@ -1,4 +1,4 @@
-//! What the fuzz targets check: the same as the differential tests, with other inputs.
+//! The checks of the fuzz targets. Most of them are also the checks of the differential tests, which use other inputs.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -15,12 +15,12 @@ pub use inputs::{configuration, gunzip, headers, questions, rules};
 use plain::checks;
 pub use stored::documents as states;
 
-/// Any bytes as a body, with choices before them.
+/// Reads any bytes as a body. The bytes before the body choose how it is read.
 pub fn fold(data: &[u8]) {
     checks::chosen_body(data);
 }
 
-/// Documents that the bytes choose.
+/// Reads documents that the bytes choose, and damaged ones.
 pub fn documents(data: &[u8]) {
     checks::chosen_documents(data, 2);
 }
@@ -45,7 +45,7 @@ pub fn table_json(data: &[u8]) {
     checks::table_json(data);
 }
 
-/// Values of dimensions that the bytes choose, in every text format that is read back.
+/// Exports values of dimensions that the bytes choose, in every text format that can be read back.
 pub fn exports(data: &[u8]) {
     exports::values_come_back(data);
 }

@@ -1,4 +1,4 @@
-//! Stored documents: any bytes, and documents with a correct checksum whose fields the bytes choose.
+//! Stored documents: any bytes, and documents with a correct checksum whose fields contain any bytes.
 
 use tallyfold::keeper::DocumentKind;
 use tallyfold::{
@@ -7,7 +7,7 @@ use tallyfold::{
 use tallyfold_export::{Ledger, Outbox};
 use tallyfold_health::State;
 
-/// A document that was read is written as a document that is read as the same.
+/// A document that can be read must stay the same when it is written and read again.
 pub fn documents(data: &[u8]) {
     let Some((choice, rest)) = data.split_first() else {
         return;
@@ -49,7 +49,7 @@ pub fn documents(data: &[u8]) {
     }
 }
 
-/// Reads bytes as they are, and as the fields of a document of this format.
+/// Reads bytes as a document, and as the fields of a document of this format.
 fn come_back<T>(
     bytes: &[u8],
     format: &'static str,

@@ -1,6 +1,7 @@
-"""F1 of RiskLoc's published code, which PYTHONPATH names, on a folder of files in its own form.
+"""Prints the F1 of RiskLoc's published code on a folder of files in RiskLoc's format.
 
-A file on which it takes longer than LIMIT seconds counts as one where it named nothing.
+PYTHONPATH must contain that code. If it takes longer than LIMIT seconds for a file, it counts as if
+it had named no cause there.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ MOST_FILES = 20
 
 
 def named(path: Path, answer: multiprocessing.Queue) -> None:
-    """Puts the causes that RiskLoc names, with the defaults of its command, as the texts of its labels."""
+    """Puts the causes that RiskLoc names, with the defaults of its command, in its label format."""
     from algorithms.riskloc import riskloc
     from utils.evaluation import root_cause_postprocessing
 
@@ -29,7 +30,7 @@ def named(path: Path, answer: multiprocessing.Queue) -> None:
 
 
 def in_time(path: Path) -> list[str]:
-    """The same, in a process of its own that can be ended."""
+    """Returns the causes that RiskLoc names; none if its process takes over LIMIT seconds."""
     answer = multiprocessing.Queue()
     process = multiprocessing.Process(target=named, args=(path, answer))
     process.start()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# RiskLoc's published code, beside ours, on the same files: `riskloc.sh <copy of github.com/shaido987/riskloc> [seed] [folder]`.
-# Without a folder of files, the first 20 of the seed are written for it. Its code runs as it is, and stays where it is.
+# Runs RiskLoc's published code: `riskloc.sh <copy of github.com/shaido987/riskloc> [seed] [folder]`. Without a folder of
+# files, this writes the first 20 files of the seed, and also runs our code on them. RiskLoc's code is not changed or
+# moved.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 riskloc=${1:?want the folder of a copy of github.com/shaido987/riskloc}

@@ -1,12 +1,12 @@
-//! A checksum of what is saved, so that a flipped bit is noticed. It protects against accidents, not against someone
-//! who changes a document on purpose.
+//! The checksum of saved documents, which detects damage such as a flipped bit. It does not protect against someone who
+//! changes a document on purpose.
 
 use std::sync::LazyLock;
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
-/// That of zip and PNG files. Its table is made at first use, because 1 kB of it would be a hundredth of the
-/// WebAssembly.
+/// The CRC-32 of zip and PNG files. Its table is computed at first use: stored in the WebAssembly, its 1 kB would be a
+/// hundredth of the module.
 static CRC: LazyLock<Crc<u32, Table<1>>> =
     LazyLock::new(|| Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC));
 

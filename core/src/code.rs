@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Who has to act on an error. Every host has an exception or an exit code for each, so a new one breaks its build, on
-/// purpose.
+/// Who has to act on an error. Each host maps every kind to an exception or an exit code, so a new kind breaks the
+/// build of each host, on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The caller's arguments or order of calls; in most cases, nothing was sent.

@@ -1,9 +1,9 @@
-//! The endpoints: each is a file, named as the service names it, and a line in the list below. The file has what is sent, what
-//! is checked, and the options.
+//! The endpoints. Each has a file, which is named as the service names the endpoint, and a line in the list below. The file
+//! contains the request, the checks and the options.
 //!
-//! The other files hold what endpoints share: `contract` is the interface of all and has the types of their results, `json`
-//! reads a document whose shape is unknown, `metrics` belongs to the two analytics endpoints, and `token_response` to the two
-//! token endpoints.
+//! The other files contain what endpoints share: `contract` is the interface of all endpoints and has the types of their
+//! results, `json` reads a document whose shape is unknown, `metrics` belongs to the two analytics endpoints, and
+//! `token_response` to the two token endpoints.
 
 pub(crate) mod audit_logs;
 pub(crate) mod contract;
@@ -22,9 +22,9 @@ pub use metrics::QueryOptions;
 use crate::counts::metric::Metric;
 use metrics::MetricsEndpoint;
 
-/// Hands the list of all endpoints to a macro, the token endpoints aside. Each has its meaning, its name, its file, the type
-/// of its options, and the type of its result. Everything that exists once for each endpoint follows from this list: the
-/// methods of [`Machine`](crate::Machine), the bindings, and what `scripts/declare.py` writes.
+/// Passes the list of all endpoints, except the token endpoints, to a macro. A line of the list has the endpoint's meaning,
+/// name, file, type of options, and type of result. Everything that exists once for each endpoint is generated from this
+/// list: the methods of [`Machine`](crate::Machine), the bindings, and what `scripts/declare.py` writes.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! each_endpoint {
@@ -64,7 +64,7 @@ impl From<Metric> for Target {
     }
 }
 
-/// The endpoint that has the counts of a metric.
+/// The endpoint that returns the counts of a metric.
 pub(crate) fn endpoint_of(metric: Metric) -> &'static MetricsEndpoint {
     match metric {
         Metric::EventDelivery => &event_delivery::ENDPOINT,

@@ -36,8 +36,8 @@ struct Inner {
 }
 
 impl Error {
-    /// An error with a code, for hosts and crates that find an error themselves. The message says
-    /// what would be right and must not contain a secret.
+    /// Creates an error, for hosts and crates that detect an error themselves. The message must state
+    /// what would be right, and must not contain a secret.
     pub fn new(code: Code, message: impl Into<Words>) -> Self {
         Self(Box::new(Inner {
             code,
@@ -65,7 +65,8 @@ impl Error {
         self
     }
 
-    /// The same error with another name for an argument, wherever the error mentions it, for a host that has its own.
+    /// The same error, with `own` in place of the argument's name `name` wherever the error mentions it. This is for
+    /// a host that has its own name for an argument.
     #[must_use]
     pub fn renaming(mut self, name: &str, own: &Name) -> Self {
         let inner = &mut *self.0;
@@ -113,25 +114,25 @@ impl Error {
         self
     }
 
-    /// The same error, of a cause that does not go away by itself.
+    /// The same error, marked as one whose cause does not go away by itself.
     pub(crate) fn lasting(mut self) -> Self {
         self.0.is_lasting = true;
         self
     }
 
-    /// Whether the cause does not go away by itself, so that trying again is of no use.
+    /// Whether the cause does not go away by itself, so that a retry would fail, too.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         self.0.is_lasting
     }
 
-    /// The same error, which a server for web apps passes on.
+    /// The same error, marked as one that a server for web apps has passed on.
     pub(crate) fn passed_on(mut self) -> Self {
         self.0.is_passed_on = true;
         self
     }
 
-    /// Whether a server for web apps passes the error on. The server has retried its call already.
+    /// Whether a server for web apps has passed the error on. That server has already retried its call.
     pub(crate) fn is_passed_on(&self) -> bool {
         self.0.is_passed_on
     }
@@ -159,7 +160,7 @@ impl Error {
         self.0.code.kind()
     }
 
-    /// A sentence that says what was wrong and what would be right, without the path and offset.
+    /// A sentence that states what was wrong and what would be right, without the path and offset.
     #[must_use]
     pub fn message(&self) -> String {
         self.0.message.to_string()
@@ -185,7 +186,8 @@ impl Error {
         }
     }
 
-    /// The same without its code and its argument, for a host that shows these in other places.
+    /// The text of the error without its code and its argument, for a host that shows these in
+    /// other places.
     pub fn sentence_in(&self, spelling: Spelling) -> impl Display {
         Sentence {
             error: self,
@@ -211,7 +213,7 @@ impl Error {
         self.0.offset
     }
 
-    /// The seconds after which the service allows the next request, if its response says so
+    /// The seconds after which the service allows the next request, if it has requested a wait
     /// (`Retry-After`); below 2^53.
     #[must_use]
     pub fn retry_after_s(&self) -> Option<u64> {
@@ -219,7 +221,8 @@ impl Error {
     }
 
     /// The beginning of the body with which an API refused a request, as one line of at most 200
-    /// characters. The token and the client secret are masked in it; HTML is left out.
+    /// characters. The token, the client secret, and the values of the headers that the caller adds
+    /// (except `user-agent`) are masked in it. `None` if the body is HTML.
     #[must_use]
     pub fn excerpt(&self) -> Option<&str> {
         self.0.excerpt.as_deref()
@@ -265,7 +268,7 @@ impl Display for Sentence<'_> {
             None => format!("status {status}"),
         });
         let path = path.as_ref().map(|path| format!("at {path}"));
-        // The text of wrong rules has line and column.
+        // The message about invalid rules already contains the line and the column.
         let offset = offset.filter(|_| self.error.code() != Code::InvalidRules);
         let offset = offset.map(|offset| format!("byte {offset}"));
         let places = [status, path, offset].into_iter().flatten();

@@ -1,17 +1,18 @@
 //! Exact, grouped counts from an event router's metrics API.
 //!
-//! This crate decides everything and does no I/O: it says which request to send, reads the bytes of the response, keeps
-//! tokens until they expire, and adds counts up. Your program, the host, sends the bytes and passes the time.
+//! This crate makes all decisions and does no I/O: it returns the request to send, reads the bytes of the response,
+//! keeps tokens until they expire, and adds counts up. Your program, the host, sends the bytes and passes the current
+//! time.
 //!
 //! # The parts
 //!
 //! - [`Machine`] is a client without I/O: it holds credentials and tokens, and begins calls.
-//! - [`Call`] is one call. Ask it for the next [`Step`], do what the step says, report the result, and ask again.
+//! - [`Call`] is one call. Get the next [`Step`] from it, do what the step requests, report the result, and repeat.
 //! - [`CountTable`] is the result of a call: exact counts by dimension values. [`Series`] are its
-//!   counts by window, and [`compare`] says what changed from one table to another. [`Frame`] is
+//!   counts by window, and [`compare`] shows what changed from one table to another. [`Frame`] is
 //!   what the three have in common.
-//! - [`Collect`] reads a long range in windows, with as many workers as the host likes; [`Follow`] reads windows as they
-//!   close. Both give out calls, which are driven in the same way.
+//! - [`Collect`] reads a long range in windows, with any number of workers; [`Follow`] reads windows as they
+//!   close. Both return calls, which are driven in the same way.
 //! - [`Aggregator`] makes a table from the bytes of a response that was received in some other way.
 //!
 //! # A whole driver loop
@@ -149,7 +150,7 @@ pub use time::{
     window::Window,
 };
 
-// What a server for web apps answers, and what it stores.
+// The responses of a server for web apps, and what it stores.
 pub use pages::{
     answer::Answer,
     asked::{PageQuestion, PageRequest, PagesOptions},

@@ -1,4 +1,4 @@
-//! The invariants of ARCHITECTURE.md that can be read off the source.
+//! The invariants of ARCHITECTURE.md that can be checked in the source.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
 
-/// The rooms of each crate from the lowest floor up: a file imports from its own room and from those below. The files of
-/// the lowest floor may import each other.
+/// The modules of each crate, from the lowest layer up. A file imports only from its own module and
+/// from lower layers. The files of the lowest layer may import each other.
 const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "core",
@@ -89,7 +89,8 @@ const CRATES: [&str; 9] = [
 
 /// A source file of a crate.
 struct Source {
-    /// Its path below `src`, as modules: `["counts", "table"]`, and `["counts"]` for `counts/mod.rs`.
+    /// Its path below `src`, as modules: `["counts", "table"]`, or `["counts"]` for
+    /// `counts/mod.rs`.
     module: Vec<String>,
     is_mod_rs: bool,
     text: String,
@@ -138,10 +139,10 @@ impl Source {
     }
 }
 
-/// Collects the paths of modules that a file names, outside of its tests.
+/// Collects the paths of the modules that a file names, except in its tests.
 struct Names<'a> {
     module: &'a [String],
-    /// How many inline modules deep.
+    /// The number of inline modules around the current item.
     depth: usize,
     named: BTreeSet<Vec<String>>,
 }
@@ -216,7 +217,7 @@ impl<'ast> Visit<'ast> for Names<'_> {
         }
     }
 
-    // What a macro is called is no import: the macros of this crate are at its root.
+    // The name of a macro is not an import, because the macros of this crate are at its root.
     fn visit_macro(&mut self, _: &'ast syn::Macro) {}
 }
 
@@ -243,7 +244,8 @@ fn sources_of(crate_folder: &str) -> Vec<Source> {
     sources
 }
 
-/// The files that each file imports from, by name; the crate's root imports all and is left out.
+/// The files that each file imports from, by name. The crate's root imports everything, so it is
+/// left out.
 fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let files: BTreeSet<&[String]> = sources.iter().map(|source| &*source.module).collect();
     let file_of = |path: &[String]| {
@@ -260,7 +262,7 @@ fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     inner.map(|source| (source.name(), of(source))).collect()
 }
 
-/// A circle that starts at a file, if there is one.
+/// An import cycle, if there is one.
 fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn visit<'a>(
         imports: &'a BTreeMap<String, BTreeSet<String>>,

@@ -1,4 +1,4 @@
-//! Where a body is split makes no difference, and where it is cut makes an error, at every byte.
+//! Splitting a body at any byte makes no difference, and truncating it at any byte is an error.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -19,8 +19,8 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<CountTable> {
     aggregator.finish()
 }
 
-/// A body of more than 2 kB with everything in it that a chunk can cut: escapes, surrogate pairs,
-/// characters of several bytes, numbers, literals, unknown fields.
+/// A body of more than 2 kB that contains everything that a chunk can split: escapes, surrogate
+/// pairs, characters of several bytes, numbers, literals, unknown fields.
 fn body() -> Vec<u8> {
     let entries: Vec<String> = (0..16)
         .map(|number| {
@@ -75,7 +75,7 @@ fn a_body_cut_at_every_byte_is_an_error_that_names_the_byte() {
     }
 }
 
-/// A body of many entries in the shape that is predicted, one of which is replaced.
+/// A body of many entries in the shape that is predicted. `odd` replaces one of them.
 fn long_body(odd: &str) -> Vec<u8> {
     let entry = |number: u32| match number {
         97 => odd.to_owned(),
@@ -166,7 +166,7 @@ fn a_string_limit_below_the_digits_of_a_count_holds_however_the_body_comes() {
     assert_eq!(read(body.len()), Err(error));
 }
 
-/// What serde_json makes of a body, if tallyfold's own rules are left aside.
+/// The entries of a body as serde_json parses them, without tallyfold's own rules.
 fn entries_by_serde(body: &[u8]) -> Option<Vec<Value>> {
     let body: Value = serde_json::from_slice(body).ok()?;
     Some(body["counts"].as_array()?.clone())

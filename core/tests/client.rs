@@ -82,7 +82,7 @@ fn grouping_by_the_service_while_folding_and_afterwards_agree() {
     assert!(whole.len() > 1_000);
 }
 
-/// Starts `count` calls at once, each as far as it gets without an answer.
+/// Starts `count` calls at the same time, and makes the first step of each.
 fn start(client: &Machine, count: usize, now: Now) -> Vec<(Call<CountTable>, Step)> {
     let first_step = |_| {
         let mut call = delivery(client);
@@ -92,7 +92,7 @@ fn start(client: &Machine, count: usize, now: Now) -> Vec<(Call<CountTable>, Ste
     (0..count).map(first_step).collect()
 }
 
-/// Answers all steps, round by round, until every call has ended.
+/// Responds to all steps, round by round, until every call has ended.
 fn drive_all(
     mut calls: Vec<(Call<CountTable>, Step)>,
     client: &Machine,
@@ -306,7 +306,8 @@ fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop(
     assert_eq!(sandbox.stats().control_token, 2);
 }
 
-/// Drives a call to the token request that renews a token in its margin, and lets that fail.
+/// Drives a call to the request that renews a token within its margin, and lets that request time
+/// out.
 fn fail_to_refresh(client: &Machine, asked_at: Now) -> Call<CountTable> {
     let mut call = delivery(client);
     let Ok(Step::Send(request)) = call.step(asked_at) else {

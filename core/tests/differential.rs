@@ -1,5 +1,5 @@
-//! The fold against a plain reading of the same bytes with serde_json: the same table, or the same
-//! error, wherever the bytes are split.
+//! Compares the fold with a plain reader of the same bytes, which uses serde_json. Both must return
+//! the same table or the same error, wherever the bytes are split.
 //!
 //! `docs/testing.md` has the command of the full run.
 #![allow(
@@ -22,10 +22,10 @@ use tallyfold_engine::HashKeys;
 /// How many sequences of choices there are.
 const SEEDS: u64 = 400;
 
-/// Changed documents for each good one.
+/// How many damaged documents are made from each good one.
 const CHANGED: usize = 4;
 
-/// A quarter of the cases that are asked for, as each is five documents.
+/// A quarter of the configured cases, because each case has five documents.
 fn config() -> Config {
     let config = Config::default();
     Config {
@@ -74,7 +74,8 @@ fn the_documents_are_of_every_kind() {
     assert!(never.is_empty(), "{never:?} in {said:?}");
 }
 
-/// What can be wrong with the bytes of a body, but for what no document starts with.
+/// The errors that the bytes of a body can cause, except errors at the very beginning, which no
+/// document has.
 const OF_BODIES: [Code; 19] = [
     Code::TruncatedBody,
     Code::InvalidJson,

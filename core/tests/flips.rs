@@ -1,4 +1,4 @@
-//! No flipped bit in anything that was saved changes a count, a name or a window.
+//! A flipped bit in a saved document never changes a count, a name or a window.
 
 use tallyfold::keeper::segment_name;
 use tallyfold::{CollectOptions, CollectStep, Frame, Metric, Segment};

@@ -1,5 +1,5 @@
-//! One client and several calls at once, led through random sequences of answers, clock jumps and
-//! cancellations, while a bystander checks what must hold whatever happens.
+//! One client makes several calls at once, through random sequences of responses, clock jumps and
+//! cancellations. An observer checks what must hold whatever happens.
 //!
 //! `docs/testing.md` has the command of the full run.
 #![allow(
@@ -24,22 +24,22 @@ const SLOTS: usize = 6;
 const STEPS: usize = 200;
 const MAX_RETRIES: u32 = 3;
 const LONGEST_WAIT_S: u64 = 60;
-/// How often a call is sent again because of a 401.
+/// How often a call is sent again because of a 401, at most.
 const MOST_REPLAYS: u32 = 4;
 const TABLE: &str = r#"{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:05:00Z",
     "totalDelivered": "0", "totalErrors": "0", "totalFiltered": "0", "counts": []}"#;
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// What happens next, in the world around the client.
+/// The next event in the world around the client.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A new call takes a place; one that is still there is dropped.
+    /// A new call takes a place. A call that is still there is dropped.
     Begin { slot: usize, api: Api },
-    /// A call that awaits an answer gets this one; any other is asked for its next step.
+    /// A call that awaits a response gets this one. Any other call makes its next step.
     Act { slot: usize, answer: Answer },
     /// Time passes, and the wall clock may jump.
     Pass { milliseconds: u64, jump_s: i64 },
-    /// The host gives a call up.
+    /// The host gives up a call.
     Close { slot: usize },
 }
 
@@ -47,15 +47,15 @@ enum Event {
 enum Answer {
     /// A table, a page, or a token that lives for a day.
     Good,
-    /// A token that lives so many seconds; otherwise good.
+    /// A token that is valid for this many seconds; otherwise like `Good`.
     ShortLived(u64),
     Status(u16),
     /// A status with the seconds of its `Retry-After`.
     Later(u16, u64),
     Broken(HostFailure),
-    /// A good head, and then the exchange breaks.
+    /// A good head, after which the exchange fails.
     BrokenBody,
-    /// A good head, and a body that is no JSON.
+    /// A good head, and a body that isn't JSON.
     Garbage,
 }
 
@@ -76,7 +76,7 @@ fn answers() -> impl Strategy<Value = Answer> {
     ]
 }
 
-/// `begun` are the places where there may be a call.
+/// `begun` contains the places where there may be a call.
 fn events(begun: Vec<usize>) -> impl Strategy<Value = Event> {
     let slots = || prop::sample::select(begun.clone());
     let api = prop::sample::select(vec![Api::Control, Api::Control, Api::Orchestration]);
@@ -95,7 +95,7 @@ fn events(begun: Vec<usize>) -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The places where calls have begun: all that must be known to tell what may happen next.
+/// The places where calls have begun. They determine which events may happen next.
 #[derive(Clone, Debug, Default)]
 struct Begun([bool; SLOTS]);
 
@@ -136,19 +136,20 @@ impl ReferenceStateMachine for Begun {
     }
 }
 
-/// A call, as a bystander sees it.
+/// A call, as an observer sees it.
 struct Caller {
     call: Call,
     api: Api,
     doing: Doing,
     /// Whether it has sent anything.
     sent: bool,
-    /// How often it was said that it will try again.
+    /// How many retries were announced for it.
     retries: u32,
     /// How often it was sent again because of a 401.
     replays: u32,
-    /// How many tokens there had been when a token request failed that it would repeat. With more of
-    /// them since, somebody else has repeated it, and what this call may send is no retry.
+    /// The number of tokens when a token request failed that this call would repeat. If there are
+    /// more tokens since then, another call has repeated the request, and a request of this call
+    /// isn't a retry.
     repeats: Option<u32>,
     /// The end of the wait that it has announced.
     not_before_ms: u64,
@@ -157,7 +158,7 @@ struct Caller {
 #[derive(Clone, Debug, PartialEq)]
 enum Doing {
     Asks,
-    /// For the token request of that number.
+    /// For the token request with this number.
     WaitsFor(u32),
     AwaitsToken {
         asked_at: Now,
@@ -173,20 +174,20 @@ struct Newest {
     name: String,
     asked_at: Now,
     lifetime_ms: u64,
-    /// Whether it was refused, or has been seen dead by a clock, which may since have been set back.
+    /// Whether it was refused, or was expired by a clock, which may have been set back since then.
     over: bool,
 }
 
-/// What is known of one API.
+/// The state of one API.
 #[derive(Default)]
 struct Service {
     newest: Option<Newest>,
     tokens: u32,
-    /// Until when it wants no requests, and its token endpoint none.
+    /// Until when the API, and its token endpoint, accept no requests.
     floor_ms: u64,
     token_floor_ms: u64,
     token_requests: u32,
-    /// The number of the latest token request, and when it was sent, if it has failed in passing.
+    /// The number of the latest token request and when it was sent, if its failure was transient.
     failed_flight: Option<(u32, Now)>,
 }
 
@@ -267,7 +268,7 @@ impl StateMachineTest for World {
         );
     }
 
-    /// Every call ends, once the service is well again.
+    /// Every call must end once the service works again.
     fn teardown(mut world: Self, state: Begun) {
         for round in 0.. {
             assert!(round < 100, "a call does not end");
@@ -332,7 +333,7 @@ impl World {
         if let Some(newest) = &mut service.newest {
             newest.over |= now.since(newest.asked_at) >= newest.lifetime_ms;
         }
-        // Whoever waits for a token takes part in the failure of its request, for a minute.
+        // A call that waits for a token shares the failure of the token request, for a minute.
         let shares = service.floor_ms <= now.monotonic_ms
             && service.failed_flight.is_some_and(|(flight, then)| {
                 caller.doing == Doing::WaitsFor(flight) && now.since(then) < 60_000
@@ -417,7 +418,7 @@ impl World {
             service.token_floor_ms = service.token_floor_ms.max(until_ms);
         }
         let attempt = caller.call.attempt().expect("a request that has ended");
-        // A failure that ends the call may still be a passing one for those who wait.
+        // A failure that ends this call may still be transient for the calls that wait.
         service.failed_flight = is_passing(answer).then_some((service.token_requests, asked_at));
         let tokens = service.tokens;
         self.account(caller, outcome, attempt.wait_ms.map(u64::from));
@@ -465,7 +466,8 @@ impl World {
 }
 
 impl Service {
-    /// Whether there is none that serves for much longer.
+    /// Whether a new token is needed: there is none, it was refused or has expired, or it expires
+    /// soon.
     fn wants_token(&self, now: Now) -> bool {
         self.newest.as_ref().is_none_or(|newest| {
             let margin_ms = 300_000.min(newest.lifetime_ms / 10);
@@ -483,7 +485,7 @@ fn is_passing(answer: Answer) -> bool {
     }
 }
 
-/// Hands in a status, and an empty body if it is wanted.
+/// Passes a status to the call, and an empty body if it wants one.
 fn bare(call: &mut Call, status: u16, headers: &[(&str, &str)]) -> Result<()> {
     match call.head(status, headers)? {
         true => call.end(),
@@ -520,7 +522,7 @@ fn hand_in(call: &mut Call, answer: Answer, body: &str) -> Result<()> {
 fn config() -> Config {
     Config {
         failure_persistence: None,
-        // A step that is left out while a failure is made smaller may leave others without a call.
+        // A step that is left out while a failure shrinks may leave other steps without a call.
         max_local_rejects: u32::MAX,
         ..Config::default()
     }

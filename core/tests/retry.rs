@@ -1,4 +1,4 @@
-//! What a call does after a failure that may pass, in virtual time.
+//! What a call does after a transient failure, in virtual time.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -55,7 +55,7 @@ fn inject(sandbox: &mut Sandbox, fault: &str) {
     sandbox.inject_json(fault).expect("a good fault");
 }
 
-/// A client that has a token, and one call of it whose request is on its way.
+/// A client with a token, and a call whose request was sent.
 fn sent(options: MachineOptions) -> (Machine, Sandbox, Call<CountTable>) {
     let (client, mut sandbox) = (client_with(options), sandbox());
     drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
@@ -64,7 +64,7 @@ fn sent(options: MachineOptions) -> (Machine, Sandbox, Call<CountTable>) {
     (client, sandbox, call)
 }
 
-/// A call whose next request goes to that endpoint.
+/// A call whose next request goes to this endpoint.
 fn call_at(endpoint: &str, client: &Machine, sandbox: &mut Sandbox) -> Call<CountTable> {
     let mut call = delivery(client);
     if endpoint == "event_delivery" {
@@ -74,7 +74,7 @@ fn call_at(endpoint: &str, client: &Machine, sandbox: &mut Sandbox) -> Call<Coun
     call
 }
 
-/// Hands in a bare status. A body is wanted only if the call ends, for its error.
+/// Passes a status without a body to the call. Only a call that ends wants the body, for its error.
 fn answer<T>(call: &mut Call<T>, status: u16, headers: &[(&str, &str)]) -> Result<()> {
     if call.head(status, headers)? {
         call.end()?;
@@ -517,7 +517,7 @@ fn a_hundred_calls_without_a_token_are_four_requests() {
     assert!((7..=8).contains(&retries_of(&client, 100)));
 }
 
-/// How many of so many calls, which all fail, are to be tried again. They need a token.
+/// How many of these calls may be retried, all of which fail. The client must have a token.
 fn retries_of(client: &Machine, calls: usize) -> usize {
     let is_tried_again = |_: &usize| {
         let mut call = audit_logs(client);
@@ -766,7 +766,7 @@ fn the_end_of_a_call_is_told_of_too() {
     );
 }
 
-/// Calls of a page that begin at the same time, with a token, of a client whose service fails each request.
+/// Eight calls of a web app that begin at the same time and fail fast.
 fn fast_calls(client: &Machine) -> Vec<Call<CountTable>> {
     let since = client.failures();
     let begin = |_| {

@@ -1,5 +1,5 @@
-//! Hundreds of calls of one client, tokens that live for a minute, and a service that revokes them while
-//! requests are on their way, in virtual time: no call may fail.
+//! Hundreds of calls of one client, with tokens that are valid for a minute and a service that
+//! revokes them while requests are in flight, in virtual time: no call may fail.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -19,16 +19,17 @@ use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 
 const WORKERS: usize = 500;
 const CALLS_OF_WORKER: usize = 10;
-/// From the end of a call to the next one of its worker, at most: all calls together take three lives of a token.
+/// The longest pause between two calls of a worker. With it, all calls together take three
+/// lifetimes of a token.
 const LONG_PAUSE_MS: u64 = 30_000;
-/// So that nearly all workers have a request on its way.
+/// With this longest pause, nearly all workers have a request in flight.
 const SHORT_PAUSE_MS: u64 = 20;
-/// A request is this long on its way at most, and so is its response.
+/// The longest time for which a request is in flight, and also for its response.
 const MOST_TRAVEL_MS: u64 = 400;
 
-/// What happens at some moment.
+/// What happens at some time.
 enum Event {
-    /// A worker asks its call for the next step.
+    /// A worker makes the next step of its call.
     Step(usize),
     /// A worker's request reaches the service.
     Arrive(usize, Request),
@@ -43,15 +44,15 @@ struct World {
     calls: Vec<Option<Call<CountTable>>>,
     begun: Vec<usize>,
     most_pause_ms: u64,
-    /// By time, and in order of entry at the same time.
+    /// By time and, at the same time, in the order in which they were added.
     agenda: BTreeMap<(u64, u64), Event>,
     entries: u64,
-    /// Who waits for a token, and since which epoch.
+    /// The workers that wait for a token, and the epoch since which they wait.
     blocked: Vec<(usize, u64)>,
     random: u64,
     failed: Vec<Code>,
     good: usize,
-    /// Which tokens, by the number of their request, are revoked at once, before anybody uses them.
+    /// The tokens, by the number of their request, that are revoked at once, before any use.
     stillborn: Vec<u32>,
 }
 
@@ -259,7 +260,8 @@ fn no_call_fails_because_a_new_token_is_revoked_before_its_first_use() {
     }
 }
 
-/// Drives a call to its end against a service that answers 401 to its endpoint; gives the requests.
+/// Drives a call to its end against a service that responds to its endpoint with 401. Returns the
+/// error's code, and the numbers of token requests and of other requests.
 fn drive_refused<T>(
     client: &Machine,
     service: &mut Sandbox,
@@ -272,7 +274,7 @@ fn drive_refused<T>(
                 tokens += 1;
                 let response = ask(service, &request, at(1));
                 hand_in(&mut call, &response).expect("a token");
-                // Others use it, and it is good for them.
+                // Other calls use the token successfully.
                 logs(client, service);
             }
             Ok(Step::Send(_)) => {
@@ -286,7 +288,7 @@ fn drive_refused<T>(
     }
 }
 
-/// A call of the other endpoint of the Control API, which is good.
+/// Makes a successful call to the other endpoint of the Control API.
 fn logs(client: &Machine, service: &mut Sandbox) {
     let mut call = client
         .event_ingestion(&query(Dimension::Integration))

@@ -1,4 +1,5 @@
-//! Series are tables cut by time, comparisons are tables side by side: nothing is lost or added.
+//! Series are tables divided by time, and comparisons are two tables next to each other: nothing is
+//! lost or added.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -14,7 +15,7 @@ use tallyfold::{
     Timestamp, Window, compare,
 };
 
-/// 2025-12-31T21:00:00Z, in minutes, so that tables reach over midnight.
+/// 2025-12-31T21:00:00Z, in minutes, so that tables extend over midnight.
 const START: i64 = 29_453_580;
 
 #[test]
@@ -43,13 +44,13 @@ fn a_change_that_no_signed_column_holds_is_refused() {
     }
 }
 
-/// Values that have a common start, are empty, or sort otherwise by UTF-16 than by UTF-8.
+/// Values that have a common prefix, are empty, or sort differently by UTF-16 and by UTF-8.
 const VALUES: [&str; 7] = ["", "a", "aa", "b", "ключ", "\u{ffee}", "😀"];
 
 /// A response: a gap before it and its length, both in minutes, and its rows.
 type Response = (i64, i64, BTreeMap<(usize, usize), [u64; 3]>);
 
-/// Responses in the order of time, all of whose sums fit.
+/// Responses in time order. None of their sums overflows.
 fn responses() -> impl Strategy<Value = Vec<Response>> {
     let lengths = prop::sample::select(vec![1, 5, 5, 5, 10, 15, 15, 30, 60]);
     let gaps = prop::sample::select(vec![0, 0, 0, 5, 15, 60, 1_440]);
@@ -166,7 +167,7 @@ fn of_deltas(deltas: Deltas) -> [i128; 3] {
     [deltas.success, deltas.errors, deltas.filtered]
 }
 
-/// Each side has the rows of its table, and the rows are sorted.
+/// Checks that each side has the rows of its table, and that the rows are sorted.
 fn check_sides(comparison: &Comparison, before: &CountTable, after: &CountTable) {
     let mut sides = [Sums::new(), Sums::new()];
     for row in comparison.rows() {

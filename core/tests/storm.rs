@@ -27,10 +27,10 @@ use tallyfold::{
 
 const CLIENTS: usize = 1_000;
 const CALLS_OF_CLIENT: usize = 1_200;
-/// Calls of one client that are under way at the same time, each followed by another.
+/// How many calls of a client run at the same time. Each is followed by another one.
 const WORKERS: usize = 2;
 const CALLS_OF_WORKER: usize = CALLS_OF_CLIENT / WORKERS;
-/// From the end of a call to the next one of its worker; all workers together: 2,000 a second.
+/// The pause of a worker between two calls. All workers together make up to 2,000 calls a second.
 const PAUSE_MS: u64 = 1_000;
 const ANSWER_MS: u64 = 20;
 
@@ -42,7 +42,7 @@ enum Refusal {
     Silence,
 }
 
-/// What the service can do, second by second.
+/// A service with a limited capacity in each second.
 struct Service {
     /// Requests that it answers in one second.
     capacity: fn(second: u64) -> usize,
@@ -101,7 +101,7 @@ fn no_events(request: &Request) -> String {
     )
 }
 
-/// One that makes calls in the name of a client.
+/// A worker that makes calls of a client.
 struct Worker {
     client: Machine,
     call: Option<Call<Json>>,
@@ -150,7 +150,8 @@ fn workers() -> Vec<Worker> {
     (0..CLIENTS).flat_map(of_client).collect()
 }
 
-/// One step of a worker: how its call has ended, if it has, and the time until its next step.
+/// Makes one step of a worker. Returns whether its call succeeded, if it has ended, and the time
+/// until the next step.
 fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>, u64) {
     if worker.call.is_none() {
         worker.begun += 1;
@@ -176,7 +177,7 @@ fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>
     }
 }
 
-/// Runs the storm, and holds its load to the bound. Gives the calls.
+/// Runs all clients, and checks the bound of their load. Returns the calls.
 fn storm(name: &str, capacity: fn(u64) -> usize, refusal: Refusal) -> Vec<Ended> {
     let mut service = Service::new(capacity, refusal);
     let ended = run(&mut service);
@@ -192,7 +193,7 @@ fn storm(name: &str, capacity: fn(u64) -> usize, refusal: Refusal) -> Vec<Ended>
     ended
 }
 
-/// What all clients ask for without any failure is below 2,000 requests a second.
+/// This is enough for all clients: without a failure, they send less than 2,000 requests a second.
 const ENOUGH: usize = 1_000_000;
 
 #[test]
@@ -213,7 +214,7 @@ fn an_outage_without_an_end() {
     assert!(ended.iter().all(|call| !call.good));
 }
 
-/// From the end of an outage on, every call succeeds.
+/// After the end of an outage, every call must succeed.
 fn outage(name: &str, refusal: Refusal) {
     const BEGIN_S: u64 = 100;
     const END_S: u64 = 400;
@@ -244,12 +245,13 @@ fn an_outage_of_the_network() {
     outage("an outage of the network", Refusal::Silence);
 }
 
-/// Collects, each with a client of its own. As each keeps its windows, there are fewer.
+/// The number of collects, each with its own client. There are fewer than clients, because each
+/// keeps its windows.
 const COLLECTS: usize = 100;
 const COLLECT_PAUSE_MS: u64 = PAUSE_MS;
 
-/// Runs a collect of 1,200 windows for each client, and holds the load to the bound. Gives how many
-/// windows were read, and how long it took.
+/// Runs a collect of 1,200 windows for each client, and checks the bound of their load. Returns how
+/// many windows were read, and how many milliseconds that took.
 fn collects(
     name: &str,
     capacity: fn(u64) -> usize,
@@ -260,7 +262,7 @@ fn collects(
     let mut collects: Vec<Collect> = (0..COLLECTS)
         .map(|number| collect(number, patience_ms))
         .collect();
-    // The workers of a collect have numbers that follow each other.
+    // The workers of a collect have consecutive numbers.
     let mut drives: Vec<Option<Drive>> = (0..COLLECTS * WORKERS).map(|_| None).collect();
     let mut due: BinaryHeap<_> = (0..drives.len())
         .map(|index| Reverse((index as u64 * PAUSE_MS / drives.len() as u64, index)))
@@ -299,7 +301,7 @@ fn collect(number: usize, patience_ms: Patience) -> Collect {
     collect
 }
 
-/// One step of a worker of a collect: the time until its next step, if there is one.
+/// Makes one step of a worker of a collect. Returns the time until its next step, if there is one.
 fn act_for(
     collect: &mut Collect,
     drive: &mut Option<Drive>,
@@ -317,7 +319,7 @@ fn act_for(
     let Drive { task, call, .. } = drive.as_mut()?;
     let has_ended = match call.step(now) {
         Ok(Step::Send(request)) => {
-            // The call says its error again when it is settled.
+            // The call returns its error again when it is settled.
             drop(service.answer(call, &request, now_ms));
             false
         }

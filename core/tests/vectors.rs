@@ -96,7 +96,7 @@ fn check_top(case: &Value, top: &Value, frame: &dyn Frame) {
     }
 }
 
-/// Arguments as a vector has them.
+/// The arguments in a vector.
 struct Given<'a>(&'a Value);
 
 impl Arguments for Given<'_> {
@@ -367,7 +367,7 @@ fn start(client: &Machine, call: &Value) -> Result<Call> {
 #[derive(Default)]
 struct Clock {
     minutes: i64,
-    /// What has passed beside them.
+    /// The milliseconds of waits, in addition to the minutes.
     waited_ms: u64,
 }
 

@@ -22,7 +22,7 @@ impl Counts {
         [self.success, self.errors, self.filtered]
     }
 
-    /// Each sum, unless one is above 2^64 - 1.
+    /// Adds each count; `None` if a sum is above 2^64 - 1.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self {
@@ -32,7 +32,7 @@ impl Counts {
         })
     }
 
-    /// Adds each count. The caller knows that no sum overflows.
+    /// Adds each count. The caller must know that no sum overflows.
     pub(crate) fn add(&mut self, other: Self) {
         self.success = self.success.wrapping_add(other.success);
         self.errors = self.errors.wrapping_add(other.errors);

@@ -40,12 +40,12 @@ impl Dictionary {
         self.offsets.len() - 1
     }
 
-    /// How many bytes it takes, about.
+    /// About how many bytes it takes.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.offsets.len() * size_of::<u32>()
     }
 
-    /// Whether there is no value.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -103,7 +103,7 @@ impl Dictionary {
         )
     }
 
-    /// A dictionary of values; `None` unless they are distinct and sorted by their UTF-8 bytes, and fit.
+    /// A dictionary of values; `None` unless they are distinct, sorted by their UTF-8 bytes, and take at most 1 GiB.
     #[must_use]
     pub fn of_sorted<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut sorted = Self::default();
@@ -117,8 +117,9 @@ impl Dictionary {
         Some(sorted)
     }
 
-    /// The distinct values among some values, sorted, and the id of each value; `None` if they
-    /// don't fit. The expected number of values and bytes are hints for the allocation.
+    /// The distinct values among some values, sorted, and the id of each value; `None` if they take
+    /// more than 1 GiB. `room` has the expected numbers of bytes and values, as hints for the
+    /// allocation.
     pub(crate) fn of_unsorted(
         values: &[&str],
         room: (usize, usize),
@@ -137,7 +138,7 @@ impl Dictionary {
     }
 
     /// A dictionary with the values of all, sorted, and for each dictionary the new id of each old
-    /// id; `None` if they don't fit.
+    /// id; `None` if the values take more than 1 GiB.
     #[must_use]
     pub fn union(all: &[&Arc<Self>]) -> Option<(Arc<Self>, Vec<Vec<u32>>)> {
         let equals = |a: &Arc<Self>, b: &Arc<Self>| Arc::ptr_eq(a, b) || a == b;

@@ -2,12 +2,12 @@
 
 use crate::text::LOW_BITS;
 
-/// The most digits that are read: any number with so many digits fits in a `u64`.
+/// The most digits that are read: any number with this many digits fits in a `u64`.
 pub(crate) const MOST_DIGITS: usize = 19;
 
-/// Reads the digits at the start of the bytes: gives the number and how many digits it has. `None`
-/// if there is no digit or more than 19 digits, which may not fit in a `u64`, or if there are fewer
-/// than eight bytes.
+/// Reads the digits at the start of the bytes. Returns the number and how many digits it has.
+/// `None` if there is no digit or more than 19 digits, which may not fit in a `u64`, or if there
+/// are fewer than eight bytes.
 #[inline]
 #[must_use]
 pub fn read_count(bytes: &[u8]) -> Option<(u64, usize)> {
@@ -45,7 +45,7 @@ const ZEROS: u64 = LOW_BITS * b'0' as u64;
 /// How many of the first bytes are from 0 to 9.
 #[inline]
 fn leading_digits(digits: u64) -> u32 {
-    // The high half of a byte is set unless it is a digit: 0 to 9 stay below 16 with 6 added.
+    // The high half of a byte is 0 only for a digit: 0 to 9 stay below 16 even with 6 added.
     let others = (digits | digits.wrapping_add(LOW_BITS * 6)) & (LOW_BITS * 0xF0);
     others.trailing_zeros() / 8
 }

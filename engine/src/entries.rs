@@ -27,7 +27,7 @@ pub struct EntryLimits {
     pub string_bytes: usize,
     /// Keys of one object.
     pub keys: usize,
-    /// Objects inside one another.
+    /// How deeply objects are nested.
     pub depth: usize,
 }
 
@@ -46,7 +46,7 @@ pub struct Taken {
 #[derive(Debug)]
 pub struct EntryReader {
     fields: Fields,
-    /// The longest string that is taken.
+    /// The most bytes of a string.
     string_limit: usize,
     template: Template,
     /// How many entries in a row the template did not fit. It starts at one, so that a first
@@ -65,7 +65,8 @@ const MOST_LEARNED: usize = 4096;
 /// The room for the bytes around the values of the first expected entry.
 const MOST_EXPECTED: usize = 128;
 
-/// Longer entries are not read by prediction at the end of the bytes.
+/// If more bytes than this are left, they are not copied and padded to read the last entry by
+/// prediction.
 const LONGEST_LAST: usize = 512;
 
 /// How many entries are read before they are added up. With many groups, adding an entry waits for
@@ -319,7 +320,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    /// Notes that a field was read; `None` if it was read before.
+    /// Records that a field was read; `None` if it was read before.
     #[inline]
     fn see(&mut self, field: usize) -> Option<()> {
         let bit = 1 << field;
@@ -370,8 +371,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         Some(name)
     }
 
-    /// Reads a brace or a comma; gives whether the object has ended. The brace may be the last byte
-    /// of the entry.
+    /// Reads a brace or a comma. Returns whether the object has ended. The brace may be the last
+    /// byte of the entry.
     #[inline]
     fn ends_object(&mut self) -> Option<bool> {
         if self.byte(b'}').is_some() {

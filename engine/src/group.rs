@@ -40,8 +40,8 @@ impl Rows {
     }
 
     /// Rows from ids and counts in any order; counts with equal ids are added up. The totals must
-    /// not overflow, and each dictionary must be sorted and without unused values. It also
-    /// reports a row with the same ids as an earlier one. It is compiled once.
+    /// not overflow, and each dictionary must be sorted and without unused values. The second result
+    /// is a row with the same ids as an earlier row, if there is one. This function is compiled once.
     fn from_keys(
         dictionaries: Vec<Arc<Dictionary>>,
         keys: Vec<Key>,
@@ -162,7 +162,7 @@ impl Rows {
         rows
     }
 
-    /// The rows whose ids are all wanted. `wanted` says for each column whether each id is wanted;
+    /// The rows whose ids are all wanted. `wanted` has, for each column, whether each id is wanted;
     /// `None` means that all are.
     #[must_use]
     pub fn filter(&self, wanted: &[Option<Vec<bool>>]) -> Self {
@@ -183,7 +183,7 @@ impl Rows {
     }
 
     /// Rows with the values of some of these rows, in the same order, and with other counts. The totals must
-    /// not overflow. It is compiled once for all kinds of iterators.
+    /// not overflow. This function is compiled once for all kinds of iterators.
     pub(crate) fn select(&self, kept: &[u32], counts: &mut dyn Iterator<Item = Counts>) -> Self {
         let mut rows = Self::empty(Vec::new(), Counts::default());
         for (dictionary, ids) in self.dictionaries.iter().zip(&self.ids) {
@@ -266,7 +266,7 @@ impl Rows {
     }
 }
 
-/// Makes a key of the ids of a row.
+/// Makes a key from the ids of a row.
 #[inline]
 fn key_of(ids: impl Iterator<Item = u32>) -> Key {
     let mut key = Key::default();
@@ -345,8 +345,8 @@ mod tests {
 
     type Plain = BTreeMap<Vec<String>, [u64; 3]>;
 
-    /// Three columns of up to so many values each: few values have a cell for each combination, many
-    /// are sorted.
+    /// Three columns of up to `values` values each. With few values, there is a cell for each
+    /// combination; with many, rows are sorted.
     fn any_rows(values: u32) -> impl Strategy<Value = Plain> {
         let value = (0..values).prop_map(|value| format!("{value:x}"));
         let key = prop::collection::vec(value, 3);
@@ -365,7 +365,7 @@ mod tests {
         Rows::from_values(&columns, &counts.collect::<Vec<_>>()).expect("distinct rows")
     }
 
-    /// Rows as a plain map, after a look at what makes them canonical.
+    /// Returns rows as a plain map, after checking that they are canonical.
     fn plain(rows: &Rows) -> Plain {
         for (dictionary, ids) in rows.dictionaries.iter().zip(&rows.ids) {
             let values: Vec<&str> = dictionary.values().collect();

@@ -12,7 +12,7 @@ use foldhash::fast::FoldHasher;
 use crate::key::Key;
 
 /// The fractions of the golden ratio and of pi, in binary: numbers with many bits. The ids of a key are small, and are
-/// multiplied by little more than the seed, so that without them a seed such as 0 would give equal hashes.
+/// multiplied by little more than the seed, so that without these numbers a seed such as 0 would give equal hashes.
 const MANY_BITS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0x243F_6A88_85A3_08D3];
 
 /// The keys of a hash. The same seed gives the same hashes; they affect only the time, not any

@@ -5,17 +5,17 @@ use std::hint::black_box;
 /// The number of slots at first.
 const LEAST_SLOTS: usize = 64;
 
-/// The contents of a free slot. A used slot never has these contents: its number would be as high as the number of
-/// slots less one, and there are always fewer numbers than that.
+/// The contents of a free slot. A used slot never has these contents: its number would be the number of slots minus one,
+/// and there are always fewer numbers than that.
 const FREE: u32 = u32::MAX;
 
 /// A hash table of the numbers from 0 on. The caller keeps the values that they stand for.
 ///
-/// Open addressing with linear probing. A search starts at the slot that the low bits of the hash
-/// name. A slot holds the number in these bits, and the upper bits of the number's hash in the
-/// others.
+/// It uses open addressing with linear probing. The low bits of a hash select the slot at which a
+/// search starts. A slot holds the number in these bits, and the upper bits of the number's hash in
+/// the other bits.
 ///
-/// There are at least `SLOTS_PER_NUMBER` slots for each number. With more of them, more searches end at their
+/// There are at least `SLOTS_PER_NUMBER` slots for each number. With more slots, more searches end at their
 /// first slot; with fewer, more of the slots are in the processor's cache.
 #[derive(Debug, Default)]
 pub(crate) struct Index<const SLOTS_PER_NUMBER: usize> {
@@ -43,7 +43,7 @@ impl<const SLOTS_PER_NUMBER: usize> Index<SLOTS_PER_NUMBER> {
         }
     }
 
-    /// Loads the slot at which a search for that hash starts.
+    /// Loads the slot at which a search for that hash starts into the processor's cache.
     #[inline(always)]
     pub(crate) fn touch(&self, hash: u32) {
         let mask = self.slots.len().wrapping_sub(1);
@@ -51,7 +51,7 @@ impl<const SLOTS_PER_NUMBER: usize> Index<SLOTS_PER_NUMBER> {
     }
 
     /// Adds the next number; `None` if there is no memory for it. The table is empty then, and must not be used any more.
-    /// When the table grows, `hash_of` gives the hash of each number in it.
+    /// When the table grows, it calls `hash_of` for the hash of each number in it.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) -> Option<()> {
         if self.len as usize * SLOTS_PER_NUMBER >= self.slots.len() {
@@ -93,7 +93,7 @@ impl<const SLOTS_PER_NUMBER: usize> Index<SLOTS_PER_NUMBER> {
 mod tests {
     use super::*;
 
-    /// One in eight hashes is among a few.
+    /// One in eight numbers has one of a few hashes.
     #[test]
     fn numbers_are_found_however_their_hashes_spread() {
         const NUMBERS: u32 = 20_000;

@@ -7,8 +7,8 @@ use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::prefix::Prefix;
 
-/// The room at first: enough for the few values that most dimensions have. It doubles, but never at the same value as
-/// the room for sums or for the index: each of them takes a while if there are a million.
+/// The initial capacity: enough for the few values that most dimensions have. It doubles, but never at the same value
+/// as the capacity for sums or of the index, because growing each of them takes a while if there are a million values.
 const SOME_VALUES: usize = 12;
 const SOME_BYTES: usize = 256;
 
@@ -21,7 +21,7 @@ const SEGMENT: usize = 1 << SEGMENT_BITS;
 pub(crate) struct Interner {
     values: Vec<Value>,
     texts: Texts,
-    /// With three slots for each value it does not grow at the same value as the index of rows.
+    /// With three slots for each value, it does not grow at the same number as the index of rows.
     index: Index<3>,
     keys: HashKeys,
 }
@@ -149,7 +149,7 @@ impl Interner {
         self.texts.bytes
     }
 
-    /// The bytes of so many values, in the order of their ids.
+    /// The bytes of the first `values` values, in the order of their ids.
     pub(crate) fn bytes_of_first(&self, values: usize) -> usize {
         let lengths = self.values.iter().map(|value| value.prefix.length as usize);
         lengths.take(values).sum()
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// So many values that hashes of 32 bits are bound to be equal, a few of them.
+    /// There are so many values that some of their 32-bit hashes are equal.
     #[test]
     fn values_of_equal_hashes_are_told_apart() {
         const VALUES: u32 = 300_000;

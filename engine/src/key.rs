@@ -3,5 +3,5 @@
 /// The most columns that rows can have.
 pub(crate) const MOST_COLUMNS: usize = 4;
 
-/// The ids of one combination, as many as there are columns; the others are 0.
+/// The ids of one combination, one for each column; the rest is 0.
 pub type Key = [u32; MOST_COLUMNS];

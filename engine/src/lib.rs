@@ -1,9 +1,9 @@
-//! The hot loops of tallyfold: bytes of count entries to exact sums in columns.
+//! The hot loops of tallyfold, which turn the bytes of count entries into exact sums in columns.
 //!
 //! This crate works on bytes and small integers. It knows how an entry is written and how sums are
 //! kept; it knows nothing of requests, windows, positions in a document or error messages. If it is
-//! not sure how to read an entry, it refuses it, and the core, which reads byte by byte, finds the
-//! reason.
+//! not sure how to read an entry, it leaves the entry to the core, which reads byte by byte and
+//! finds any mistake.
 //!
 //! It is a separate crate so that it can be compiled for speed while everything else is compiled
 //! for size.

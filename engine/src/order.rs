@@ -86,7 +86,7 @@ impl Sorted {
         }
     }
 
-    /// Calls `visit` with each row's number, with what `fetch` gives for it, and with whether its key
+    /// Calls `visit` with each row's number, with what `fetch` returns for it, and with whether its key
     /// differs from the key of the row before.
     #[inline]
     pub(crate) fn visit<T: Copy + Default>(
@@ -104,7 +104,7 @@ impl Sorted {
         }
     }
 
-    /// Keeps one of the rows with equal keys.
+    /// Keeps only the first of the rows with equal keys.
     pub(crate) fn dedup(&mut self) {
         match &mut self.keys {
             Keys::Words(words, row_bits) => words.dedup_by_key(|word| *word >> *row_bits),
@@ -128,7 +128,7 @@ impl Sorted {
     }
 }
 
-/// How many rows are fetched before they are visited. They are in no order in memory; a processor that fetches
+/// How many rows are fetched before they are visited. They are scattered in memory, and a processor that fetches
 /// several in a row waits for all of them at the same time.
 const FETCHED: usize = 16;
 
@@ -156,7 +156,7 @@ fn visit_each<E, K: Copy + PartialEq, T: Copy + Default>(
 /// For fewer words than this, a comparison sort is faster than a radix sort.
 const FEW: usize = 256;
 
-/// How many bits are sorted by in one pass.
+/// By how many bits one pass sorts.
 const DIGIT_BITS: u32 = 11;
 
 /// A radix sort by `bits` bits from bit `from` on. Words that are equal in those bits must already

@@ -1,4 +1,4 @@
-//! Divides counts. This is the only place that makes a float.
+//! Divides counts. This is the only place in this crate that makes a float.
 
 use crate::counts::Counts;
 
@@ -100,8 +100,9 @@ mod tests {
         [delivery, error, filter]
     }
 
-    /// Whether no other float is as near to the quotient, or the other is and is odd: both halfway
-    /// points around it are compared by products of integers, which fit in 128 bits.
+    /// Whether no other float is nearer to the quotient, or as near and even. Compares the quotient
+    /// with the halfway points on both sides of the float, by products of integers, which fit in
+    /// 128 bits.
     fn is_nearest(found: f64, numerator: u128, denominator: u128) -> bool {
         let mantissa = found.to_bits() & ((1 << 52) - 1) | 1 << 52;
         let exponent = (found.to_bits() >> 52) as i32 - 1_075;

@@ -28,13 +28,13 @@ impl Rows {
         self.success.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes they take, about.
+    /// About how many bytes they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let numbers = self.len() * (self.width() * size_of::<u32>() + size_of::<Counts>());
@@ -149,7 +149,7 @@ pub enum Refused {
 /// How large a table may be.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsLimits {
-    /// The groups.
+    /// The number of groups.
     pub groups: usize,
     /// The bytes: the bytes of each distinct value and [`RowsLimits::PER_VALUE`] more, and [`RowsLimits::PER_GROUP`]
     /// for each group.
@@ -160,7 +160,7 @@ impl RowsLimits {
     /// About how many bytes a distinct value takes in addition to its own.
     pub const PER_VALUE: usize = 32;
 
-    /// About what a group takes.
+    /// About how many bytes a group takes.
     pub const PER_GROUP: usize = 64;
 
     /// No limits.
@@ -177,11 +177,11 @@ pub(crate) struct Sum {
     pub(crate) counts: Counts,
 }
 
-/// For fewer bytes, it is not checked whether there is memory for them.
+/// If fewer bytes are needed, [`RowsBuilder::check_memory`] does not check whether there is memory for them.
 const MUCH: usize = 1 << 20;
 
-/// The room for sums at first. It grows at other numbers than the room for values and the index, because each of them
-/// takes a while.
+/// The initial capacity for sums. It grows at other numbers than the capacity for values and the index, because growing
+/// each of them takes a while.
 const SOME_SUMS: usize = 20;
 
 /// Adds counts up by combination.
@@ -217,7 +217,7 @@ impl RowsBuilder {
     /// The id of a value in a column.
     ///
     /// # Errors
-    /// Why it has none.
+    /// [`Refused::DictionaryFull`] and [`Refused::OutOfMemory`].
     pub fn intern(&mut self, column: usize, value: &str) -> Result<u32, Refused> {
         let interner = &mut self.interners[column];
         interner.intern(value).ok_or_else(|| {
@@ -286,8 +286,8 @@ impl RowsBuilder {
         Ok(added)
     }
 
-    /// The bytes of all values so far and of so many groups. That is about what they take, so a `usize` has room
-    /// for it.
+    /// About how many bytes all values so far and this many groups take. They are in memory, so the number fits in a
+    /// `usize`.
     #[inline(always)]
     fn bytes(&self, groups: usize) -> usize {
         let values = self
@@ -352,7 +352,7 @@ impl RowsBuilder {
 mod tests {
     use super::*;
 
-    /// So many keys that hashes of 32 bits are bound to be equal, a few of them.
+    /// There are so many keys that some of their 32-bit hashes are equal.
     #[test]
     fn combinations_of_equal_hashes_are_told_apart() {
         let mut builder = RowsBuilder::new(0, RowsLimits::NONE, HashKeys::from_seed(1));

@@ -1,7 +1,7 @@
-//! Finds a place in what is sorted.
+//! Searches a sorted list.
 
-/// The first number from `from` on that is not less, or `len`. It searches in steps that double, so
-/// that finding a few among many takes a time that grows with the few.
+/// The first position from `from` on for which `is_less` returns `false`, or `len`. It searches in
+/// steps that double, so the time grows with the distance to the result, not with `len`.
 pub(crate) fn seek(len: usize, from: usize, is_less: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut stride) = (from, 1);
     while low + stride <= len && is_less(low + stride - 1) {

@@ -7,8 +7,8 @@ use crate::dictionary::Dictionary;
 use crate::rows::{Refused, Rows};
 
 impl Rows {
-    /// Rows of sorted dictionaries, the ids of each column, which must be below the length of its dictionary, and the
-    /// counts. The rows must be sorted and distinct, and all columns of one length.
+    /// Rows from sorted dictionaries, the ids of each column, and the counts. Each id must be below the length of its
+    /// column's dictionary. The rows must be sorted and distinct, and all columns must have the same length.
     ///
     /// # Errors
     /// [`Refused::SumOverflow`].

@@ -25,7 +25,7 @@ pub(crate) enum Slot {
 }
 
 impl Entry {
-    /// Reads the value after an opening quote; gives how many bytes it has.
+    /// Reads the value after an opening quote. Returns how many bytes it has.
     pub(crate) fn read(
         &mut self,
         slot: Slot,
@@ -79,12 +79,12 @@ struct Step {
     mask: [u128; 2],
     length: usize,
     value: Option<Slot>,
-    /// Whether the last value here was at least as long as a block.
+    /// Whether any value here has been at least as long as a block.
     is_long: bool,
 }
 
 impl Step {
-    /// A step over the first `length` of the bytes, at most as many as are compared in one go.
+    /// A step over the first `length` of the bytes, at most [`LITERAL`] of them.
     fn new(bytes: &[u8], length: usize, value: Option<Slot>) -> Self {
         let block = bytes.first_chunk().copied().unwrap_or_else(|| {
             let mut block = [0; LITERAL];
@@ -122,7 +122,7 @@ impl Step {
 }
 
 impl Template {
-    /// Makes a template of the entry at the start of the bytes, from its length and the position of
+    /// Makes a template from the entry at the start of the bytes, by its length and the position of
     /// each value.
     pub(crate) fn of(bytes: &[u8], length: usize, values: &[(Slot, usize, usize)]) -> Self {
         let mut steps = Vec::with_capacity(values.len() + 2);
@@ -144,7 +144,7 @@ impl Template {
         Self(steps)
     }
 
-    /// Reads the entry at the start of the bytes, if it has the template's literals, and gives how
+    /// Reads the entry at the start of the bytes, if it has the template's literals. Returns how
     /// many bytes it has. A few more bytes must follow, because whole blocks are compared.
     #[inline(always)]
     pub(crate) fn read(

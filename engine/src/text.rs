@@ -40,8 +40,8 @@ pub(crate) fn short_string_length(bytes: &[u8]) -> Option<usize> {
     (block.get(length) == Some(&b'"')).then_some(length)
 }
 
-/// The same for any string, and faster if strings are often longer than one block but seldom longer
-/// than two: checking two blocks takes less time than a wrong guess.
+/// The same for any string. It is faster if strings are often longer than one block but seldom
+/// longer than two, because checking two blocks takes less time than a mispredicted branch.
 #[inline(always)]
 pub(crate) fn long_string_length(bytes: &[u8]) -> Option<usize> {
     let length = match bytes.first_chunk() {

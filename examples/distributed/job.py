@@ -1,7 +1,8 @@
-"""What both examples collect: one day of counts, which Spark cuts into parts that any worker may take.
+"""The query of both examples: one day of counts. Spark divides it into parts for its workers.
 
-Takes the address and the credentials of the service from the environment: TALLYFOLD_CLUSTER_ENDPOINT,
-TALLYFOLD_CLIENT_ID, TALLYFOLD_CLIENT_SECRET, TALLYFOLD_CONTROL_AUDIENCE.
+Reads the address and the credentials of the service from the environment:
+TALLYFOLD_CLUSTER_ENDPOINT, TALLYFOLD_CLIENT_ID, TALLYFOLD_CLIENT_SECRET,
+TALLYFOLD_CONTROL_AUDIENCE.
 """
 
 import os
@@ -15,7 +16,7 @@ PARTS = 12
 
 
 def collect(part: tuple[int, int] | None = None) -> tallyfold.CountTable:
-    """Collects one part of the day, or all of it: in any process, as it shares nothing."""
+    """Collects one part of the day, or the whole day. Runs in any process, as it shares nothing."""
     with tallyfold.Client(
         cluster_endpoint=os.environ["TALLYFOLD_CLUSTER_ENDPOINT"],
         client_id=os.environ["TALLYFOLD_CLIENT_ID"],

@@ -1,6 +1,6 @@
-"""A day of counts by four worker processes of Dask, one of which is killed on the way.
+"""Collects a day of counts in four worker processes of Dask, one of which is killed meanwhile.
 
-Dask gives the part of the killed worker to another one, and nothing is counted twice.
+Dask gives the part of the killed worker to another worker, and nothing is counted twice.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""A day of counts by PySpark, with `mapInArrow` on a local cluster.
+"""Collects a day of counts with PySpark, by `mapInArrow` on a local cluster.
 
-Two ways: each part's table as bytes, merged at the end; and each part's counts as Arrow rows that Spark
-adds up itself. Spark has no unsigned 64-bit integers, so that counts are decimals of 20 digits there.
+There are two ways: each part's table is returned as bytes and merged at the end, or each part's
+counts are returned as Arrow rows, which Spark adds up itself. Spark has no unsigned 64-bit
+integers, so counts are decimals of 20 digits there.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +25,7 @@ def as_bytes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def as_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each part's counts as rows, with plain strings and decimals for what Spark does not know."""
+    """Each part's counts as rows. Plain strings and decimals replace types that Spark lacks."""
     fields = [(name, pa.string()) for name in DIMENSIONS] + [(name, COUNT) for name in COUNTS]
     for batch in batches:
         for index in batch.column("id").to_pylist():

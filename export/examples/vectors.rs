@@ -1,5 +1,5 @@
-//! Writes `tests/vectors/exports.json`: exports of a few counts in every format, with the exact bytes. Every language has
-//! to write the same. With `--check` it writes nothing, and fails if the file is not what it would write.
+//! Writes `tests/vectors/exports.json`: exports of a few counts in every format, with the exact bytes. Every language
+//! must produce the same bytes. With `--check`, it writes nothing, and fails if the file is stale.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -16,7 +16,7 @@ use tallyfold::{
 };
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Source, Windows};
 
-/// Values that some format has to escape.
+/// Values that at least one format must escape.
 const ODD: [&str; 6] = [
     "",
     "plain",
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// The file: the tables by name, and a case on each line.
+/// The contents of the file: the tables by name, and one case per line.
 fn text() -> String {
     let tables = tables().map(|(name, table)| {
         let saved: Value = serde_json::from_str(&table.to_json()).expect("the JSON of a table");
@@ -146,7 +146,7 @@ fn cases() -> Vec<Value> {
 enum Counts {
     Table(&'static str),
     Series(&'static str, TimeStep),
-    /// From "before" to "after"; whether it is the last one.
+    /// The changes from "before" to "after". The flag says whether this is the last revision.
     Revision(bool),
 }
 
@@ -219,7 +219,7 @@ fn expected(source: Source, format: Format, given: &Options) -> Value {
         .windows(given.windows)
         .exact(given.exact)
         .max_bytes(given.max_bytes)
-        // Long after all windows.
+        // This is long after all windows.
         .now_ms(4_000_000_000_000);
     let mut export = match Export::new(source, &options) {
         Ok(export) => export,
@@ -249,7 +249,7 @@ fn expected(source: Source, format: Format, given: &Options) -> Value {
     })
 }
 
-/// The counts of a quarter of an hour: odd values, whose counts depend on `seed`.
+/// A table with one window of 15 minutes. Its groups have the values in `ODD`, and its counts depend on `seed`.
 fn window(quarter: u32, seed: u64) -> CountTable {
     let groups = (0..)
         .zip(ODD)
@@ -295,7 +295,7 @@ fn counted(quarter: u32, groups: &[(&str, [u64; 3])]) -> CountTable {
     aggregator.finish().expect("a response")
 }
 
-/// A late correction: some counts go down, some groups come, some go.
+/// A late correction: some counts decrease, some groups appear, and some groups disappear.
 fn revision(before: &CountTable, after: &CountTable) -> Revision {
     Revision {
         window: before.coverage()[0],

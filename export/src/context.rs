@@ -1,4 +1,4 @@
-//! What is the same for all samples of an export: names and labels.
+//! The names and labels that all samples of an export share.
 
 use tallyfold::arguments::{Kind, Parameter, Value};
 use tallyfold::{Code, CountName, Dimension, Error, Metric, Result, Window};
@@ -9,7 +9,7 @@ use crate::source::Source;
 /// The label with the number of a revision.
 const REVISION: &str = "revision";
 
-/// What is the same for all samples of an export.
+/// The properties that all samples of an export share.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) names: Names,
@@ -24,14 +24,14 @@ pub(crate) struct Context {
     pub(crate) revision: Option<u32>,
     /// Whether running totals are exported.
     pub(crate) is_total: bool,
-    /// Whether a change is below 0.
+    /// Whether any change is negative.
     pub(crate) has_negative: bool,
-    /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
+    /// The approximate size of all label names, of the fixed label values and of a metric's name, in bytes.
     pub(crate) label_bytes: usize,
     leaves_out_empty: bool,
     /// The windows that are written, sorted.
     pub(crate) windows: Vec<Window>,
-    /// The host's clock.
+    /// The time of the caller's clock.
     pub(crate) now_ms: Option<i64>,
 }
 
@@ -44,7 +44,7 @@ struct Label {
 #[derive(Clone, Debug)]
 enum LabelValue {
     Fixed(String),
-    /// The row's value of the dimension at that position.
+    /// The row's value of the dimension at this position.
     Dimension(usize),
 }
 
@@ -110,7 +110,7 @@ impl Context {
         self.labels_of(move |position| values[position])
     }
 
-    /// The same, with a function that gives the value of the dimension at a position.
+    /// Like [`Context::labels`], with a function that returns the value of the dimension at a position.
     pub(crate) fn labels_of<'a>(
         &'a self,
         value: impl Fn(usize) -> &'a str,
@@ -130,7 +130,8 @@ impl Context {
         self.labels.iter().map(|label| &*label.name)
     }
 
-    /// Refuses another source of the same export whose counts are of another kind: they would have other columns.
+    /// Refuses another source of the same export that would have different columns, because its counts are of another
+    /// kind or its labels have other names.
     pub(crate) fn check_sibling(&self, other: &Self) -> Result<()> {
         let subject = |of: &Self| {
             let kind = (of.revision.is_some(), of.is_total);
@@ -148,7 +149,7 @@ impl Context {
         Ok(())
     }
 
-    /// Refuses labels of the caller that have one of these names, because the format has them for something else.
+    /// Refuses labels of the caller with one of these names, which the format uses for something else.
     pub(crate) fn refuse_labels(&self, taken: &[&str]) -> Result<()> {
         let mut names = self.own_labels.iter().map(|(name, _)| name);
         let Some(name) = names.find(|name| taken.contains(name)) else {
@@ -158,7 +159,7 @@ impl Context {
         Err(Error::argument("labels", Code::InvalidArgument, message))
     }
 
-    /// What a count is, in words.
+    /// Describes a count in words.
     pub(crate) fn what(&self, count: CountName) -> &'static str {
         match (self.metric, count) {
             (Some(Metric::EventIngestion), CountName::Success) => "Events ingested",
@@ -168,7 +169,7 @@ impl Context {
         }
     }
 
-    /// What a count is, in words, for formats that have the timestamp of a sample.
+    /// Describes a count in words, for formats that write the timestamp of a sample.
     pub(crate) fn help(&self, count: CountName) -> String {
         let what = self.what(count);
         match self.revision {
@@ -179,7 +180,7 @@ impl Context {
         }
     }
 
-    /// What a count is, in words, for formats that have the start and the end of a window.
+    /// Describes a count in words, for formats that write the start and the end of a window.
     pub(crate) fn description(&self, count: CountName) -> String {
         let what = self.what(count);
         match self.revision {
@@ -204,21 +205,22 @@ fn label_bytes(labels: &[Label]) -> usize {
 /// The unit of all counts.
 pub(crate) const UNIT: &str = "events";
 
-/// The longest name of a caller, in bytes. With the dimensions and the count, the name of a metric then has fewer than the 200
-/// characters that Datadog accepts.
+/// The maximum length of a name that the caller sets, in bytes. With the dimensions and the count, the name of a metric
+/// then has fewer than the 200 characters that Datadog accepts.
 const LONGEST_NAME: usize = 100;
 
-/// The names of the metrics of exported counts. Counts by other dimensions are other metrics, whatever the caller calls them: no
-/// sum contains an event twice.
+/// The names of the exported metrics. Counts by different dimensions get different metric names, even if the caller sets
+/// the same name. So no sum over a metric counts an event twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// The names of counts of a metric by these dimensions. `name` replaces `tallyfold` and the metric, as in
+    /// Creates the names for counts of a metric by these dimensions. `name` replaces `tallyfold` and the metric, as in
     /// [`ExportOptions`](crate::ExportOptions).
     ///
     /// # Errors
-    /// `invalid_argument` for a name that is too long, or not of ASCII letters, digits and underscores.
+    /// `invalid_argument` for a name that is too long or empty, begins with a digit, or contains anything except ASCII
+    /// letters, digits and underscores.
     pub fn new(metric: Metric, dimensions: &[Dimension], name: Option<&str>) -> Result<Self> {
         let dimensions: Vec<_> = dimensions.iter().map(|one| one.as_str()).collect();
         Self::of(name, Some(metric), &dimensions)
@@ -248,47 +250,47 @@ impl Names {
         Ok(Self(words))
     }
 
-    /// What all of them begin with, with words joined by a separator.
+    /// The common beginning of all names, with its words joined by a separator.
     pub(crate) fn stem(&self, separator: &str) -> String {
         self.0.join(separator)
     }
 
-    /// The gauge of a count of single windows, in Prometheus: `tallyfold_event_delivery_success_events`.
+    /// The name of the gauge for a count of single windows, in Prometheus: `tallyfold_event_delivery_success_events`.
     #[must_use]
     pub fn window(&self, count: CountName) -> String {
         format!("{}_{count}_{UNIT}", self.stem("_"))
     }
 
-    /// The counter of a count in a [`Ledger`](crate::Ledger), as its family is called:
-    /// `tallyfold_event_delivery_success_settled_events`. Its samples end in `_total`.
+    /// The name of the counter family for a count in a [`Ledger`](crate::Ledger):
+    /// `tallyfold_event_delivery_success_settled_events`. The names of its samples end in `_total`.
     #[must_use]
     pub fn counter(&self, count: CountName) -> String {
         format!("{}_{count}_settled_{UNIT}", self.stem("_"))
     }
 
-    /// The gauge with the end of the newest window in a [`Ledger`](crate::Ledger).
+    /// The name of the gauge with the end of the newest window in a [`Ledger`](crate::Ledger).
     #[must_use]
     pub fn settled_until(&self) -> String {
         format!("{}_settled_until_seconds", self.stem("_"))
     }
 
-    /// A count where names have dots: `tallyfold.event_delivery.success`.
+    /// The name of a count in formats whose names have dots: `tallyfold.event_delivery.success`.
     #[must_use]
     pub fn dotted(&self, count: CountName) -> String {
         format!("{}.{count}", self.stem("."))
     }
 }
 
-/// Labels that each sample gets, next to the values of its dimensions.
+/// Labels for each sample, in addition to the values of its dimensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(Vec<(String, String)>);
 
 impl Labels {
-    /// Takes names and values.
+    /// Creates labels from names and values.
     ///
     /// # Errors
-    /// `invalid_argument` for a name that is not of ASCII letters, digits and underscores, begins with a digit or with
-    /// two underscores, or is given twice.
+    /// `invalid_argument` for a name that is empty, contains anything except ASCII letters, digits and underscores,
+    /// begins with a digit or with two underscores, or occurs twice.
     pub fn new(labels: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
         let mut checked: Vec<(String, String)> = Vec::new();
         for (name, value) in labels {
@@ -308,7 +310,7 @@ impl Labels {
         Ok(Self(checked))
     }
 
-    /// These labels, and others after them.
+    /// Returns these labels, followed by others.
     ///
     /// # Errors
     /// `invalid_argument` for a name that both have.
@@ -322,7 +324,7 @@ impl Labels {
     }
 }
 
-/// Whether a text is of ASCII letters, digits and underscores, and does not begin with a digit.
+/// Whether a text consists of ASCII letters, digits and underscores, is not empty, and does not begin with a digit.
 fn is_name(name: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.bytes().all(is_of_name) && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit()

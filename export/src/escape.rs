@@ -1,15 +1,15 @@
-//! Bytes of a value that a format has to write in another way.
+//! Escapes the bytes of a value that have a special meaning in a format.
 
 /// A set of bytes.
 pub(crate) struct Bytes([bool; 256]);
 
 impl Bytes {
-    /// These bytes.
+    /// The set of these bytes.
     pub(crate) const fn of(bytes: &[u8]) -> Self {
         Self([false; 256]).with(bytes, true)
     }
 
-    /// These bytes, and the control characters of ASCII.
+    /// The set of these bytes and of the ASCII control characters.
     pub(crate) const fn of_controls_and(bytes: &[u8]) -> Self {
         let mut set = Self::of(bytes);
         let mut byte = 0;
@@ -21,7 +21,7 @@ impl Bytes {
         set
     }
 
-    /// All bytes but these.
+    /// The set of all bytes except these.
     pub(crate) const fn all_but(bytes: &[u8]) -> Self {
         Self([true; 256]).with(bytes, false)
     }
@@ -40,7 +40,7 @@ impl Bytes {
     }
 }
 
-/// Writes a value, and each byte of the set as `write` does.
+/// Writes a value. For each byte in the set, calls `write` instead of copying the byte.
 pub(crate) fn escape(
     value: &str,
     set: &Bytes,
@@ -56,7 +56,7 @@ pub(crate) fn escape(
     out.extend_from_slice(rest);
 }
 
-/// Writes a byte as a sign and two hexadecimal digits: with the sign `%` as in URLs.
+/// Writes a byte as `sign` and two hexadecimal digits. With the sign `%`, this is percent-encoding.
 pub(crate) fn write_hex(sign: u8, byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let (high, low) = (byte as usize >> 4, byte as usize & 15);
@@ -65,6 +65,6 @@ pub(crate) fn write_hex(sign: u8, byte: u8, out: &mut Vec<u8>) {
 
 /// Writes a text as a JSON string.
 pub(crate) fn write_json(text: &str, out: &mut Vec<u8>) {
-    // A vector takes everything, and any text is a JSON string.
+    // Writing to a vector does not fail, and every text can be a JSON string.
     let _ = serde_json::to_writer(out, text);
 }

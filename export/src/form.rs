@@ -1,4 +1,4 @@
-//! What a format is: what is known of it, as data, and what writes it.
+//! The definition of a format: its properties, as data, and its encoder.
 
 use tallyfold::sending::Delivery;
 use tallyfold::{Code, Error, Result, Window};
@@ -10,9 +10,9 @@ tallyfold::names! {
     /// Which windows are written.
     #[non_exhaustive]
     pub enum Windows {
-        /// Those that are covered whole and whose counts no longer change.
+        /// Windows that are fully covered and whose counts no longer change.
         Settled = "settled",
-        /// All of them.
+        /// All windows.
         All = "all",
     }
 }
@@ -25,49 +25,50 @@ pub(crate) struct Form {
     pub(crate) order: Order,
     /// Which numbers the format or its readers hold exactly.
     pub(crate) numbers: Numbers,
-    /// What a system that reads the format accepts of labels by default; `None` without such a limit.
+    /// The label limits that a system which reads the format has by default; `None` without such limits.
     pub(crate) limits: Option<Limits>,
-    /// Whether a value that is empty is left out: an event without a reason has no label `reason`. Files have all columns.
+    /// Whether a label with an empty value is left out: an event without a reason then has no label `reason`. Files have
+    /// all columns.
     pub(crate) leaves_out_empty: bool,
-    /// Which windows are written, unless the caller says otherwise: all of them in files that are made anew, not where
-    /// samples stay.
+    /// Which windows are written by default: all windows in files that are rewritten each time and for StatsD, but only
+    /// settled windows for other systems, which store the samples.
     pub(crate) windows: Windows,
-    /// Whether each piece is a message of its own; otherwise all pieces are one text.
+    /// Whether each piece is a separate message. Otherwise, all pieces form one text.
     pub(crate) is_messages: bool,
-    /// About how many bytes a piece has at most, before it is compressed.
+    /// The approximate maximum size of a piece in bytes, before compression.
     pub(crate) max_bytes: usize,
-    /// How many bytes of a message its receiver reads, unless the caller allows more for a piece; `None` without a limit.
+    /// How many bytes of a message the destination reads, unless the caller allows more for a piece; `None` without a limit.
     pub(crate) read_bytes: Option<usize>,
-    /// Refuses what the format can't carry.
+    /// Refuses what the format can't represent.
     pub(crate) check: fn(&Context) -> Result<()>,
     /// How pieces are delivered; `None` for formats that are not sent.
     pub(crate) delivery: Option<Delivery>,
     /// How running totals are delivered; `None` for formats that have none.
     pub(crate) totals: Option<Delivery>,
-    /// Makes the encoder of a piece.
+    /// Creates the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }
 
-/// The most bytes of a datagram over IPv4.
+/// The maximum size of a datagram over IPv4 in bytes.
 pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = 65_507;
 
-/// What a system that reads a format accepts of labels by default.
+/// The label limits that a system which reads a format has by default.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The name of that system.
     pub(crate) reader: &'static str,
-    /// How many bytes a value has at most.
+    /// The maximum length of a label value in bytes.
     pub(crate) value_bytes: usize,
-    /// How many bytes a name has at most.
+    /// The maximum length of a label name in bytes.
     pub(crate) name_bytes: usize,
-    /// How many labels a series has at most.
+    /// The maximum number of labels of a series.
     pub(crate) labels: usize,
-    /// How many of them the system makes itself, such as one for the name of the metric.
+    /// How many of these labels the system adds itself, such as the label for the name of the metric.
     pub(crate) added: usize,
 }
 
-/// The flags `-maxLabelValueLen`, `-maxLabelNameLen` and `-maxLabelsPerTimeseries` of VictoriaMetrics since 1.108. Prometheus
-/// has no limits by default.
+/// The limits of VictoriaMetrics since 1.108: its flags `-maxLabelValueLen`, `-maxLabelNameLen` and
+/// `-maxLabelsPerTimeseries`. Prometheus has no limits by default.
 pub(crate) const VICTORIA_METRICS: Limits = Limits {
     reader: "VictoriaMetrics",
     value_bytes: 4_096,
@@ -76,22 +77,22 @@ pub(crate) const VICTORIA_METRICS: Limits = Limits {
     added: 1,
 };
 
-/// Writes one piece in a format. A new one is made for each piece.
+/// Encodes one piece in a format. Each piece has a new encoder.
 pub(crate) trait Encoder {
     /// Begins the piece. `is_first` means that no piece was written before.
     fn begin(&mut self, is_first: bool, out: &mut Vec<u8>) {
         let _ = (is_first, out);
     }
 
-    /// Adds the samples of a group. A group with many samples, or windows far from each other, is added more than once.
+    /// Adds samples of a group. A group with many samples, or with windows far from each other, is added in several parts.
     fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>);
 
-    /// Whether the labels of a group are written once, and not with each of its samples.
+    /// Whether the labels of a group are written once instead of with each sample.
     fn has_labels_once(&self) -> bool {
         false
     }
 
-    /// How many bytes of the piece are not in `out` yet: those that only the end writes.
+    /// How many bytes of the piece are not in `out` yet, because only [`Encoder::end`] writes them.
     fn held(&self) -> usize {
         0
     }
@@ -101,8 +102,9 @@ pub(crate) trait Encoder {
         let _ = (is_last, out);
     }
 
-    /// How many bytes `end` adds, if a group is written whole at once, so that it can be cut off again if the piece
-    /// becomes too large. Pieces are then as large as they may be. `None` if pieces are cut by an estimate.
+    /// How many bytes [`Encoder::end`] adds, for encoders that write each group completely at once. Such a group can be
+    /// removed again if the piece becomes too large, so pieces can use the whole size limit. `None` if the size of a
+    /// group is only estimated.
     fn end_bytes(&self) -> Option<usize> {
         None
     }
@@ -144,7 +146,7 @@ pub(crate) enum Numbers {
     All,
     /// Signed 64-bit integers. Larger counts are refused.
     Signed,
-    /// 64-bit floats. Larger counts than 2^53 are rounded, or refused.
+    /// 64-bit floats. Counts above 2^53 are rounded, or refused if the caller wants exact numbers.
     Floats,
 }
 
@@ -159,15 +161,15 @@ impl Numbers {
     }
 }
 
-/// For formats whose times are milliseconds: refuses windows in which none begins, because two of them could have the same
-/// time.
+/// For formats with timestamps in milliseconds: refuses a window in which no millisecond begins, because two such windows
+/// could have the same timestamp.
 pub(crate) fn carries_milliseconds(context: &Context) -> Result<()> {
     carries(context, "milliseconds", |window| {
         i128::from(last_ms(window.end())) * 1_000_000 >= window.start().unix_ns()
     })
 }
 
-/// For formats whose times are whole seconds after 1970: the same for those.
+/// For formats with timestamps in whole seconds after 1970: refuses a window in which no such second begins.
 pub(crate) fn carries_whole_seconds(context: &Context) -> Result<()> {
     carries(context, "whole seconds after 1970", |window| {
         let second = last_second(window.end());

@@ -1,4 +1,4 @@
-//! The formats: each is a file of its own, and one line in the list of this one.
+//! The formats. Each has its own file, and one line in the list in this file.
 
 pub(crate) mod csv;
 pub(crate) mod datadog;
@@ -18,15 +18,15 @@ use tallyfold::sending::Delivery;
 
 use crate::form::{Form, Windows};
 
-/// Hands the list of all formats to a macro: each with its meaning, its name, and its file.
+/// Passes the list of all formats to a macro: each with its documentation, its name and its file.
 macro_rules! each_format {
     ($to:ident) => {
         $to! {
             /// OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from openmetrics`.
             OpenMetrics = "openmetrics" in openmetrics,
-            /// Prometheus remote-write 1.0: messages of protobuf, compressed with snappy.
+            /// Prometheus remote-write 1.0: protobuf messages, compressed with snappy.
             RemoteWrite = "remote-write" in remote_write,
-            /// The message of Prometheus remote-write 2.0, which has each text once, and says what each metric is.
+            /// Prometheus remote-write 2.0: like 1.0, but a message contains each text only once, and it describes each metric.
             RemoteWrite2 = "remote-write-2" in remote_write_2,
             /// Requests of the OpenTelemetry protocol (OTLP), as protobuf.
             Otlp = "otlp" in otlp,
@@ -40,7 +40,7 @@ macro_rules! each_format {
             StatsD = "statsd" in statsd,
             /// The JSON of Datadog's API for metrics, version 2.
             Datadog = "datadog" in datadog,
-            /// Comma-separated values, as RFC 4180 says.
+            /// Comma-separated values (RFC 4180).
             Csv = "csv" in csv,
             /// A JSON object on each line.
             Ndjson = "ndjson" in ndjson,
@@ -51,7 +51,7 @@ macro_rules! each_format {
 macro_rules! declare {
     ($($(#[$doc:meta])* $Format:ident = $name:literal in $file:ident),+ $(,)?) => {
         tallyfold::names! {
-            /// A format that counts are written in.
+            /// A format in which counts are written.
             #[non_exhaustive]
             pub enum Format { $( $(#[$doc])* $Format = $name ),+ }
         }
@@ -62,7 +62,7 @@ each_format!(declare);
 macro_rules! find {
     ($($(#[$doc:meta])* $Format:ident = $name:literal in $file:ident),+ $(,)?) => {
         impl Format {
-            /// What is known of the format.
+            /// The definition of the format.
             pub(crate) const fn form(self) -> &'static Form {
                 match self { $( Self::$Format => &$file::FORM ),+ }
             }
@@ -78,8 +78,8 @@ impl Format {
         self.form().media_type
     }
 
-    /// The headers that a message is sent with, `content-type` first. What names the sender (`user-agent`) or proves who
-    /// it is comes from the caller.
+    /// The headers of each message, `content-type` first. The caller adds the headers that identify the sender
+    /// (`user-agent`) or authenticate it.
     pub fn headers(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let media_type = ("content-type", self.media_type());
         let others = self
@@ -90,7 +90,7 @@ impl Format {
         std::iter::once(media_type).chain(others.copied())
     }
 
-    /// How it is sent, for [`PushOptions::check`](crate::PushOptions::check).
+    /// How messages in this format are sent, for [`PushOptions::check`](crate::PushOptions::check).
     ///
     /// # Errors
     /// `invalid_argument` for a format that is not sent.
@@ -106,22 +106,21 @@ impl Format {
         self.form().totals()
     }
 
-    /// Whether it can be sent with [`Push`](crate::Push). The others are for files and scrapes.
+    /// Whether [`Push`](crate::Push) can send the format. The other formats are for files and scrapes.
     #[must_use]
     pub const fn is_sent(self) -> bool {
         self.form().delivery.is_some()
     }
 
-    /// Whether it is a table of rows in a file that is written anew each time, with all windows: not samples of a system
-    /// that keeps them.
+    /// Whether the format is a table of rows in a file, which is rewritten each time with all windows. Other formats
+    /// contain samples for another system.
     #[must_use]
     pub const fn is_file(self) -> bool {
         let form = self.form();
         matches!(form.windows, Windows::All) && form.delivery.is_none()
     }
 
-    /// Whether each piece of an export is a message of its own, which is sent by itself. Otherwise all pieces together
-    /// are one text.
+    /// Whether each piece of an export is a separate message. Otherwise, all pieces together are one text.
     #[must_use]
     pub const fn is_messages(self) -> bool {
         self.form().is_messages

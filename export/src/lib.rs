@@ -1,13 +1,13 @@
 //! Exact counts in the formats of observability systems.
 //!
-//! An [`Export`] takes a table, a series or a revision of a follow, and gives its counts as pieces of bytes: text that
-//! is written to a file or served to a scrape, or whole messages that are sent one by one. Like the core it does no I/O
-//! and reads no clock. Its memory does not grow with the number of rows.
+//! An [`Export`] takes a table, a series or a revision of a follow, and encodes its counts as pieces of bytes. The pieces
+//! form one text, which is written to a file or served to a scrape, or each piece is a whole message that is sent on its
+//! own. Like the core, it does no I/O and reads no clock. Its memory does not grow with the number of rows.
 //!
-//! - [`Format`] names the formats. Each is one file in `formats/` and one line of the list in `formats.rs`.
-//! - [`ExportOptions`] says what is written: the format, extra labels, and which windows.
-//! - Only settled windows are written to systems that keep samples, because what is sent can't be taken back there.
-//!   Late changes are written as signed changes, each with the number of its revision.
+//! - [`Format`] lists the formats. Each has its own file in `formats/` and one line in the list in `formats.rs`.
+//! - [`ExportOptions`] sets the format, extra labels, and which windows are written.
+//! - By default, only settled windows are written to systems that store samples, because what was sent there can't be
+//!   withdrawn. Late changes are written as signed changes, each with the number of its revision.
 //!
 //! ```
 //! use tallyfold::{Aggregator, AggregatorOptions};

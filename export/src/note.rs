@@ -1,4 +1,4 @@
-//! What a caller should know of an export or a ledger.
+//! What a caller should know about an export or a ledger.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 use tallyfold::Window;
 
 tallyfold::names! {
-    /// What a caller should know of an export.
+    /// The kind of a note about an export.
     #[non_exhaustive]
     pub enum NoteKind {
         /// A count is above 2^53, and the target stores 64-bit floats.
         InexactCount = "inexact_count",
-        /// Windows were left out, because their counts may still change or they are not covered whole.
+        /// Windows were left out, because their counts may still change or because they are not fully covered.
         WindowsLeftOut = "windows_left_out",
         /// A value is longer than a system that reads the format accepts.
         LongValue = "long_value",
@@ -20,8 +20,9 @@ tallyfold::names! {
     }
 }
 
-/// What a caller should know of an export. As a text it is a sentence without advice: a caller whose options have names of
-/// their own adds what can be done about it. [`Note::message`] adds it with the name in this library.
+/// What a caller should know about an export. Formatted as text, it is a sentence without advice: a caller that spells
+/// the names of options differently adds its own advice. [`Note::message`] adds the advice with the names of this
+/// library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
@@ -41,12 +42,12 @@ pub enum Note {
         /// The total.
         total: u64,
     },
-    /// Windows were left out, because their counts may still change or they are not covered whole.
-    /// [`ExportOptions::windows`](crate::ExportOptions::windows) decides that.
+    /// Windows were left out, because their counts may still change or because they are not fully covered.
+    /// [`ExportOptions::windows`](crate::ExportOptions::windows) controls this.
     WindowsLeftOut {
         /// How many.
         windows: usize,
-        /// From the start of the first one to the end of the last one.
+        /// From the start of the first window to the end of the last one.
         range: Window,
     },
     /// A value is longer than a system that reads the format accepts.
@@ -60,7 +61,7 @@ pub enum Note {
         /// The name of that system.
         reader: &'static str,
     },
-    /// A name of a label is longer than a system that reads the format accepts.
+    /// The name of a label is longer than a system that reads the format accepts.
     LongName {
         /// The name.
         label: String,
@@ -81,7 +82,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// What kind of note it is.
+    /// The kind of the note.
     #[must_use]
     pub fn kind(&self) -> NoteKind {
         match self {
@@ -92,7 +93,7 @@ impl Note {
         }
     }
 
-    /// A sentence for people, with what can be done about it.
+    /// A sentence for people. If windows were left out, it names the option that includes them.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -164,12 +165,12 @@ impl fmt::Display for Note {
     }
 }
 
-/// What a caller should know of an export.
+/// What a caller should know about an export.
 #[derive(Serialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 #[serde(rename = "Note")]
 struct Shown {
-    /// What kind of note.
+    /// The kind of the note.
     kind: NoteKind,
     /// A sentence for people.
     message: String,

@@ -10,11 +10,11 @@ tallyfold::options! {
     pub struct ExportOptions {
         /// The format.
         format: Format,
-        /// Labels that each sample gets, such as the cluster.
+        /// Labels for each sample, such as the cluster.
         ///
-        /// Names consist of ASCII letters, digits and underscores; they differ from the names of dimensions.
+        /// Names consist of ASCII letters, digits and underscores. They must differ from the names of dimensions.
         labels: Labels = Labels::default(),
-        /// The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
+        /// The prefix of metric names, instead of `tallyfold` and the endpoint.
         ///
         /// It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a digit. The names of
         /// the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. Counts by other dimensions therefore have
@@ -22,8 +22,9 @@ tallyfold::options! {
         name: Option<String> = None,
         /// Which windows are written.
         ///
-        /// By default, formats of files, such as CSV, contain all windows. Formats of other systems contain only settled
-        /// ones, because counts that another system has stored can't be withdrawn. Revisions of a follow are always written.
+        /// By default, StatsD and formats of files, such as CSV, contain all windows. Formats of other systems contain
+        /// only settled windows, because counts that another system has stored can't be withdrawn. Revisions of a follow
+        /// are always written.
         windows: Option<Windows> = None,
         /// Refuses counts above 2^53 if the destination stores 64-bit floats.
         ///
@@ -33,7 +34,8 @@ tallyfold::options! {
         ///
         /// By default, as many as the destination accepts.
         max_bytes: Option<usize> = None,
-        /// The host's clock, in milliseconds since 1970. StatsD has no times, and so takes only windows that just ended.
+        /// The caller's clock, in milliseconds since 1970. StatsD has no timestamps, so it accepts only windows that just
+        /// ended.
         now_ms: Option<i64> [Host] = None,
     }
 }

@@ -1,4 +1,4 @@
-//! What a host stores while it pushes the revisions of a follow, so that none is lost or counted twice.
+//! The document that a caller stores while it pushes the revisions of a follow, so that none is lost or counted twice.
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
@@ -14,36 +14,38 @@ const KIND: DocumentKind = DocumentKind {
     what: "outbox",
 };
 
-/// What a host stores while it pushes the revisions of a follow.
+/// The document that a caller stores while it pushes the revisions of a follow.
 ///
-/// It holds the state of the follow and the revision that is to be sent, so that both are stored in one step:
+/// It contains the state of the follow and the revision that must be sent, so that both are stored atomically:
 ///
-/// 1. [`Outbox::put`] takes a revision and the state of the follow after it. Store [`Outbox::to_json`].
-/// 2. Push [`Outbox::pending`], with [`Outbox::in_doubt`]. Whenever the push says how many samples are finished, give that
-///    to [`Outbox::finish`] and store the document again; at the push's end, call [`Outbox::clear`] and store it once more.
-/// 3. However the push has ended, its report has the samples in doubt as `unsure`. Once you have shown the report, give this
-///    number to [`Outbox::acknowledge`] and store the document. Until then, each push reports them.
-/// 4. After a restart, push what is pending first, then follow on from [`Outbox::state`].
+/// 1. [`Outbox::put`] stores a revision and the state of the follow after it. Store [`Outbox::to_json`].
+/// 2. Push [`Outbox::pending`], with [`Outbox::in_doubt`]. Whenever the push reports how many samples are finished, pass
+///    the number to [`Outbox::finish`] and store the document again. When everything was sent, call [`Outbox::clear`] and
+///    store the document once more.
+/// 3. However the push ends, its report contains the number of samples in doubt as `unsure`. Once you have shown the
+///    report, pass this number to [`Outbox::acknowledge`] and store the document. Until then, each push reports them
+///    again.
+/// 4. After a restart, first push what is pending, and then resume the follow from [`Outbox::state`].
 ///
-/// Only one process at a time may use a document. The process that stores a new document replaces only the one that it has
-/// loaded, and otherwise sends nothing. A document doesn't show whether it is an older one.
+/// Only one process at a time may use a document. A process may replace only the document that it has loaded; if it
+/// can't, it must send nothing. A document does not show whether it is outdated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     state: Option<String>,
-    /// Whose counts it sends.
+    /// The cluster and the client that the counts belong to.
     identity: Identity,
-    /// Where it sends them to.
+    /// The destination of the revisions.
     destination: Option<String>,
     pending: Option<Pending>,
-    /// How many samples are in doubt, and were in no report of a push yet.
+    /// How many samples are in doubt and were not in the report of any push yet.
     in_doubt: u64,
 }
 
-/// A revision that is to be sent.
+/// A revision that must be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PendingChanges {
-    /// The name of the format that it is sent in.
+    /// The name of the format in which the revision is sent.
     pub format: String,
     /// Its window.
     pub window: Window,
@@ -61,7 +63,7 @@ pub struct PendingChanges {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pending {
-    /// The format that they are sent in.
+    /// The format in which the changes are sent.
     export: Format,
     /// How many samples are finished.
     finished: u64,
@@ -70,7 +72,7 @@ struct Pending {
     start: Timestamp,
     end: Timestamp,
     revision: u32,
-    /// The values of each group, and its changes as texts.
+    /// The values of each group, and its changes as decimal strings.
     changes: Vec<(Vec<String>, [String; 3])>,
 }
 
@@ -91,7 +93,7 @@ impl Outbox {
     /// Reads a document that [`Outbox::to_json`] wrote.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for one that is torn or was changed.
+    /// `invalid_checkpoint` for a document that is truncated or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let fields = KIND.read(json)?;
         let SavedOutbox {
@@ -115,7 +117,7 @@ impl Outbox {
         Ok(outbox)
     }
 
-    /// The document to store, as JSON. It holds no secret.
+    /// The document to store, as JSON. It contains no secret.
     #[must_use]
     pub fn to_json(&self) -> String {
         let saved = SavedOutbox {
@@ -125,7 +127,7 @@ impl Outbox {
             pending: self.pending.clone(),
             in_doubt: self.in_doubt,
         };
-        // A struct of texts and numbers can be written.
+        // Serializing a struct of strings and numbers does not fail.
         KIND.write(&serde_json::to_string(&saved).unwrap_or_default())
     }
 
@@ -136,17 +138,18 @@ impl Outbox {
         self.state.as_deref()
     }
 
-    /// Takes the state of a follow that has given no revision yet: one that is started again before its first revision
-    /// begins at the same window. A state that is there already stays.
+    /// Stores the state of a follow that has returned no revision yet. If the follow is restarted before its first
+    /// revision, it then begins at the same window. If the outbox already has a state, this does nothing.
     pub fn begin(&mut self, state: String) {
         self.state.get_or_insert(state);
     }
 
-    /// Takes where the revisions are sent to, as a text without secrets. If it changes, the counts of one follow would lie
-    /// in two places; `has_moved` says that this is meant. Returns whether the document is to be stored.
+    /// Sets the destination of the revisions, as a text without secrets. By default, another destination than before is
+    /// refused, because the counts of one follow would be split between two destinations; `has_moved` allows it. Returns
+    /// whether the document must be stored.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for another destination than before, unless `has_moved`. The message names both.
+    /// `invalid_checkpoint` for another destination than before, unless `has_moved` is set. The message names both.
     pub fn send_to(&mut self, destination: &str, has_moved: bool) -> Result<bool> {
         match &self.destination {
             Some(before) if before == destination => return Ok(false),
@@ -159,19 +162,20 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Puts in a revision, which is to be sent in that format, and the state of its follow after it.
+    /// Puts in a revision, which must be sent in this format, and the state of its follow after the revision.
     ///
     /// # Errors
-    /// `out_of_order` if another revision is still pending, `incompatible_tables` for counts of another cluster or client,
-    /// `invalid_argument` for an empty state, `invalid_checkpoint` for one that was torn or changed.
+    /// `out_of_order` if another revision is still pending; `incompatible_tables` for counts of another cluster or
+    /// client; `invalid_argument` for an empty state, and for a format that is not sent or can't represent changes;
+    /// `invalid_checkpoint` for a state that is truncated or was changed.
     pub fn put(&mut self, revision: &Revision, state: String, format: Format) -> Result<()> {
         self.put_source(&revision.into(), state, format)
     }
 
-    /// The same, with the changes of a revision.
+    /// Like [`Outbox::put`], with the changes of a revision.
     ///
     /// # Errors
-    /// The same, and `invalid_argument` for anything that isn't a revision.
+    /// The errors of [`Outbox::put`], and `invalid_argument` for anything that isn't a revision.
     pub fn put_source(&mut self, changes: &Source, state: String, format: Format) -> Result<()> {
         check_carries_changes(format)?;
         Follow::is_state(&state)?;
@@ -217,10 +221,10 @@ impl Outbox {
         Ok(())
     }
 
-    /// How many samples of what is pending are finished; `None` if nothing is pending.
+    /// How many samples of the pending revision are finished; `None` if nothing is pending.
     ///
     /// # Errors
-    /// Those of [`Outbox::pending`].
+    /// The errors of [`Outbox::pending`].
     pub fn finished(&self, format: Format) -> Result<Option<u64>> {
         check_carries_changes(format)?;
         let Some(pending) = &self.pending else {
@@ -236,17 +240,17 @@ impl Outbox {
         Ok(Some(pending.finished))
     }
 
-    /// What is to be sent, and how many of its samples are finished; `None` if nothing is pending.
+    /// The changes that must be sent, and how many of their samples are finished; `None` if nothing is pending.
     ///
     /// # Errors
-    /// `invalid_argument` for a format that is not sent or can't carry changes, and for another format than it was to be
-    /// sent in: the number of finished samples means nothing there.
+    /// `invalid_argument` for a format that is not sent or can't represent changes, and for another format than the one
+    /// of [`Outbox::put`]: the number of finished samples is valid only in the same format.
     pub fn pending(&self, format: Format) -> Result<Option<(Source, u64)>> {
         let finished = self.finished(format)?;
         Ok(self.source()?.zip(finished))
     }
 
-    /// Takes how many samples of what is pending are finished, and how many samples are in doubt
+    /// Stores how many samples of the pending revision are finished, and how many samples are in doubt
     /// ([`PushStep::Finished`](tallyfold::sending::PushStep::Finished)).
     pub fn finish(&mut self, samples: u64, in_doubt: u64) {
         if let Some(pending) = &mut self.pending {
@@ -255,28 +259,28 @@ impl Outbox {
         }
     }
 
-    /// How many samples were being sent when a push ended early, and were in no report yet. They are not sent again. Pass
-    /// the number to the push ([`PushOptions::in_doubt`](tallyfold::sending::PushOptions::in_doubt)), which reports them.
-    /// It stays when nothing is pending any more.
+    /// How many samples were being sent when a push ended early, and were not in the report of any push yet. They are not
+    /// sent again. Pass the number to the push ([`PushOptions::in_doubt`](tallyfold::sending::PushOptions::in_doubt)),
+    /// which reports them. The number remains when nothing is pending any more.
     #[must_use]
     pub fn in_doubt(&self) -> u64 {
         self.in_doubt
     }
 
-    /// Takes how many samples in doubt the report of a push has shown
+    /// Subtracts the samples in doubt that the report of a push has shown
     /// ([`PushReport::unsure`](tallyfold::sending::PushReport::unsure)). The next push doesn't report them again.
     pub fn acknowledge(&mut self, samples: u64) {
         self.in_doubt = self.in_doubt.saturating_sub(samples);
     }
 
-    /// What is pending, to say what is lost if it is given up; `None` if nothing is.
+    /// The pending revision, to show what is lost if it is given up; `None` if nothing is pending.
     #[must_use]
     pub fn pending_changes(&self) -> Option<PendingChanges> {
         let pending = self.pending.as_ref()?;
         let mut changes = [0; 3];
         for (_, of_group) in &pending.changes {
             for (sum, change) in changes.iter_mut().zip(of_group) {
-                // `from_json` has read each of them.
+                // This is always a number: `put_source` wrote it, or `from_json` has checked it.
                 *sum += change.parse::<i128>().unwrap_or_default();
             }
         }
@@ -290,7 +294,7 @@ impl Outbox {
         })
     }
 
-    /// Nothing is pending any more: it was sent, or is given up. Samples in doubt are still to be reported.
+    /// Removes the pending revision, because it was sent or is given up. Samples in doubt must still be reported.
     pub fn clear(&mut self) {
         self.pending = None;
     }
@@ -316,7 +320,7 @@ impl Pending {
                     .trim_start_matches('-')
                     .parse::<u64>()
                     .map_err(|_| unusable())?;
-                // A negative change goes from its size to 0.
+                // A negative change is a decrease from its size to 0.
                 let is_negative = change.starts_with('-');
                 before.push(if is_negative { size } else { 0 });
                 after.push(if is_negative { 0 } else { size });
@@ -330,7 +334,7 @@ impl Pending {
     }
 }
 
-/// Refuses a format that is not sent, or that has no times and so can't carry changes.
+/// Refuses a format that is not sent, or that has no timestamps and so can't represent changes.
 fn check_carries_changes(format: Format) -> Result<()> {
     if format.form().delivery.is_some() && format != Format::StatsD {
         return Ok(());

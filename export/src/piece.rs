@@ -1,11 +1,11 @@
-//! A piece that is being written, and what fits into it.
+//! A piece that is being encoded, and the limit of its size.
 
 use crate::context::Context;
 use crate::form::Encoder;
 
 use crate::sample::Group;
 
-/// A piece that is being written.
+/// A piece that is being encoded.
 pub(crate) struct Piece<'a> {
     pub(crate) encoder: Box<dyn Encoder + 'a>,
     pub(crate) out: &'a mut Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Begins the piece, if it has not begun.
+    /// Begins the piece, unless it has already begun.
     pub(crate) fn begin(&mut self) {
         if !self.has_begun {
             self.encoder.begin(self.is_first, self.out);
@@ -27,8 +27,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Adds the first samples of a group, as many as fit, and gives how many: with 0, the piece is full. Its first sample
-    /// is always taken, however large it is.
+    /// Adds as many of the group's first samples as fit. Returns how many; 0 means that the piece is full. An empty piece
+    /// always accepts the first sample, however large it is.
     pub(crate) fn add(&mut self, group: &Group<'_>) -> usize {
         let taken = match self.encoder.end_bytes() {
             Some(end_bytes) => self.add_exactly(group, end_bytes),
@@ -38,7 +38,8 @@ impl Piece<'_> {
         taken
     }
 
-    /// Writes the group, and cuts it off again if the piece has become too large.
+    /// Writes the group. If the piece becomes too large, removes the group again. If the piece was empty before, retries
+    /// with half of the samples.
     fn add_exactly(&mut self, group: &Group<'_>, end_bytes: usize) -> usize {
         self.begin();
         let before = self.out.len();
@@ -57,10 +58,10 @@ impl Piece<'_> {
         }
     }
 
-    /// Writes as many samples of the group as are expected to fit.
+    /// Writes as many of the group's samples as are expected to fit.
     fn add_by_estimate(&mut self, group: &Group<'_>) -> usize {
         let values: usize = group.values.iter().map(|value| value.len()).sum();
-        // In each of three metrics, once or for each sample.
+        // The labels are written for each of three metrics, either once or with each sample.
         let labels = 3 * (self.context.label_bytes + 2 * values);
         let (once, each) = if self.encoder.has_labels_once() {
             (labels, 300)

@@ -6,7 +6,7 @@ use tallyfold::{CountName, Deltas, Timestamp, Window, WindowRows};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) window: Window,
-    /// Whether the counts are all that there are and no longer change; for changes, whether they are the last ones.
+    /// Whether the counts are complete and no longer change; for changes, whether no other revision of the window follows.
     pub(crate) settled: bool,
     counts: Deltas,
     /// Whether these are changes; changes of 0 are not written.
@@ -39,13 +39,13 @@ impl Sample {
         self.counts
     }
 
-    /// The count with that name; `None` for a change of 0.
+    /// The count with this name; `None` for a change of 0.
     pub(crate) fn count(self, name: CountName) -> Option<Amount> {
         let amount = self.amount(name);
         (amount.size != 0 || !self.is_change).then_some(amount)
     }
 
-    /// The count with that name, also a change of 0: for formats that write all three together.
+    /// The count with this name, even if it is a change of 0. For formats that write all three counts together.
     pub(crate) fn amount(self, name: CountName) -> Amount {
         Amount::from(match name {
             CountName::Success => self.counts.success,
@@ -59,20 +59,20 @@ impl Sample {
         self.is_change && self.counts == Deltas::default()
     }
 
-    /// The largest count, whatever its sign.
+    /// The largest absolute value of the three counts.
     pub(crate) fn largest(self) -> u64 {
         let sizes = self.counts.each().map(|count| Amount::from(count).size);
         sizes.into_iter().max().unwrap_or_default()
     }
 }
 
-/// The last millisecond that begins before an end, in milliseconds since 1970.
+/// The last millisecond that begins before `end`, in milliseconds since 1970.
 pub(crate) fn last_ms(end: Timestamp) -> i64 {
-    // A timestamp has four digits of years.
+    // The year of a timestamp has four digits, so the result fits.
     (end.unix_ns() - 1).div_euclid(1_000_000) as i64
 }
 
-/// The same in seconds.
+/// The second that contains [`last_ms`], in seconds since 1970.
 pub(crate) fn last_second(end: Timestamp) -> i64 {
     last_ms(end).div_euclid(1000)
 }
@@ -88,7 +88,7 @@ impl From<i128> for Amount {
     fn from(count: i128) -> Self {
         Self {
             is_negative: count < 0,
-            // A difference of two counts has no more digits than a count.
+            // The difference of two counts, without its sign, fits into the type of a count.
             size: count.unsigned_abs() as u64,
         }
     }
@@ -101,7 +101,7 @@ impl Amount {
         if self.is_negative { -size } else { size }
     }
 
-    /// The number as a signed 64-bit integer, for formats that hold no larger ones: [`Numbers::Signed`].
+    /// The number as a signed 64-bit integer, for formats that represent no larger numbers: [`Numbers::Signed`].
     ///
     /// [`Numbers::Signed`]: crate::form::Numbers::Signed
     pub(crate) fn as_signed(self) -> i64 {
@@ -117,7 +117,7 @@ impl Amount {
         out.extend_from_slice(itoa::Buffer::new().format(self.size).as_bytes());
     }
 
-    /// The number as JSON: digits up to 2^53 - 1, beyond in quotes, so that no reader rounds it.
+    /// Writes the number as JSON: a number up to 2^53 - 1, and a string of digits above that, so that no reader rounds it.
     pub(crate) fn write_json(self, out: &mut Vec<u8>) {
         const LARGEST: u64 = (1 << 53) - 1;
         let quote: &[u8] = if self.size > LARGEST { b"\"" } else { b"" };
@@ -127,7 +127,7 @@ impl Amount {
     }
 }
 
-/// A group, and its samples in the order of time.
+/// A group and its samples, in time order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group<'a> {
     /// The values of the dimensions, in the order of the dimensions.

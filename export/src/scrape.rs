@@ -1,4 +1,4 @@
-//! The document that a scrape gets: the metrics of several sources, each metric's samples together below one header.
+//! The response to a scrape: the metrics of several sources. All samples of a metric are together, below one header.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -11,19 +11,19 @@ use crate::formats::openmetrics::{write_header, write_labels};
 pub enum ScrapeFormat {
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// The format of Prometheus before, 0.0.4.
+    /// The older text format of Prometheus, version 0.0.4.
     Prometheus,
 }
 
-/// What a metric is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FamilyKind {
-    /// A number that only grows, until its process starts again.
+    /// A number that only increases, until its process restarts.
     Counter,
     /// A number that grows and shrinks.
     Gauge,
-    /// A constant 1 whose labels say something.
+    /// A constant 1 whose labels contain the information.
     Info,
 }
 
@@ -66,7 +66,7 @@ impl ScrapeFormat {
 }
 
 impl FamilyKind {
-    /// The word for it.
+    /// The name of the type.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl FamilyKind {
         }
     }
 
-    /// What the names of samples end with.
+    /// The suffix of the names of samples.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -88,8 +88,8 @@ impl FamilyKind {
 }
 
 impl Scrape {
-    /// The metric of that name. If there is none yet, it is added, with a unit that its name ends with (empty for none)
-    /// and what it means.
+    /// Returns the metric with this name. If there is none yet, adds it with this type, unit and help text. The name must
+    /// end with the unit; an empty unit means none.
     pub fn family(&mut self, name: &str, kind: FamilyKind, unit: &str, help: &str) -> &mut Family {
         let place = self.0.iter().position(|family| family.name == name);
         let place = place.unwrap_or_else(|| {
@@ -105,7 +105,7 @@ impl Scrape {
         &mut self.0[place]
     }
 
-    /// Leaves metrics out that have no sample.
+    /// Removes the metrics that have no sample.
     pub fn leave_out_empty(&mut self) {
         self.0.retain(|family| !family.samples.is_empty());
     }
@@ -124,7 +124,7 @@ impl Scrape {
                 }
                 ScrapeFormat::Prometheus => {
                     let (name, kind) = match kind {
-                        // This format has no such type.
+                        // This format has no type for this.
                         FamilyKind::Info => (format!("{name}_info"), FamilyKind::Gauge),
                         kind => ([name, kind.suffix()].concat(), *kind),
                     };
@@ -138,7 +138,7 @@ impl Scrape {
         if format == ScrapeFormat::OpenMetrics {
             text.extend_from_slice(b"# EOF\n");
         }
-        // It is made of texts.
+        // All parts are UTF-8.
         String::from_utf8(text).unwrap_or_default()
     }
 }
@@ -154,7 +154,7 @@ impl Family {
         text.extend_from_slice(self.name.as_bytes());
         text.extend_from_slice(self.kind.suffix().as_bytes());
         write_labels(labels.into_iter(), text);
-        // A vector takes everything.
+        // Writing to a vector does not fail.
         let _ = writeln!(text, " {value}");
     }
 }

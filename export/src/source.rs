@@ -1,4 +1,4 @@
-//! What is exported.
+//! The counts that are exported.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use tallyfold::{
     WindowedColumns,
 };
 
-/// Counts to export: the counts of a table, which are written by response, the counts of a series, the changes of a
-/// revision, or the totals of a ledger.
+/// Counts to export: the counts of a table, with a window for each response; the counts of a series; the changes of a
+/// revision; or the totals of a ledger.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) rows: Windowed,
     /// The number of the revision, if these are its changes.
     pub(crate) revision: Option<u32>,
-    /// Whether these are running totals. Their only window goes from when they began to the time of the totals.
+    /// Whether these are running totals. Their only window extends from the time at which the totals began to their timestamp.
     pub(crate) is_total: bool,
 }
 
 impl Source {
-    /// The changes of a window's counts up to the revision with that number. `settled` means that it is the last one.
+    /// The changes of a window's counts from the previous revision to the one with this number. `settled` means that no
+    /// other revision follows.
     #[must_use]
     pub fn changes(changes: &Arc<Comparison>, window: Window, number: u32, settled: bool) -> Self {
         let mut rows = changes.windowed(window);
@@ -29,7 +30,7 @@ impl Source {
         Self::of_rows(rows, Some(number))
     }
 
-    /// Rows that come from another memory; with the number of a revision, they are its changes.
+    /// Rows from elsewhere, such as another instance of WebAssembly. With the number of a revision, they are its changes.
     #[must_use]
     pub fn of_rows(rows: Windowed, revision: Option<u32>) -> Self {
         Self {
@@ -60,7 +61,7 @@ impl From<&Revision> for Source {
 }
 
 impl Source {
-    /// Whether a change is below 0.
+    /// Whether any change is negative.
     pub(crate) fn has_negative(&self) -> bool {
         let is_negative = |(_, change): (_, Deltas)| change.each().iter().any(|count| *count < 0);
         let mut windows = self.rows.windows.iter();
@@ -68,13 +69,13 @@ impl Source {
     }
 }
 
-/// The names of dimensions, as texts of their own.
+/// The names of dimensions, as owned strings.
 pub(crate) fn owned_names(dimensions: Dimensions) -> Vec<String> {
     dimensions.names().into_iter().map(str::to_owned).collect()
 }
 
-/// Columns for groups in one window, without counts. Each group is given by its values; groups are sorted. `None` if a group
-/// has fewer values than there are dimensions.
+/// Creates columns for groups in one window, without counts. Each group consists of its values, and the groups must be
+/// sorted. Returns `None` if a group has fewer values than there are dimensions.
 pub(crate) fn columns_of<'a>(
     dimensions: Vec<String>,
     window: Window,

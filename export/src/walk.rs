@@ -1,4 +1,4 @@
-//! Goes through all samples of an export in the order that its format wants, or its caller.
+//! Iterates over all samples of an export, in the order of its format or in an order that the caller has chosen.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -19,22 +19,22 @@ pub struct Place {
     pub row: usize,
 }
 
-/// Goes through all samples. Its size grows with the number of windows, not of rows.
+/// An iterator over all samples. Its size grows with the number of windows and of chosen rows, not with the number of all rows.
 #[derive(Clone)]
 pub(crate) struct Walk {
     order: Order,
     is_change: bool,
-    /// All windows of each source, with none of their rows read.
+    /// The exported windows of each source, with none of their rows read.
     sources: Arc<[Vec<WindowRows>]>,
     /// The rows to read, if the caller has chosen them.
     chosen: Option<Chosen>,
-    /// The source of the group that was read last.
+    /// The source of the last group that was read.
     pub(crate) source: usize,
-    /// How many times all samples were gone through.
+    /// The number of completed rounds over all samples.
     pub(crate) round: usize,
-    /// The windows in reading, and the next row of each.
+    /// The windows that are being read, each with its next row.
     heads: BinaryHeap<Head>,
-    /// The windows of the source after those.
+    /// The position of the source's first window that is not open yet.
     next_window: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Walk {
 struct Chosen {
     places: Arc<[Place]>,
     next: usize,
-    /// All windows of each source, also those that are left out.
+    /// All windows of each source, including the windows that are left out.
     sources: Arc<[Vec<WindowRows>]>,
     /// For each source, the position of the first row after each window.
     ends: Arc<[Vec<usize>]>,
@@ -60,7 +60,8 @@ struct Head {
 }
 
 impl Walk {
-    /// All samples of the sources: source after source, or for [`Order::Counts`] all sources in each round.
+    /// Iterates over all samples of the sources: one source after the other or, for [`Order::Counts`], all sources in
+    /// each of three rounds.
     pub(crate) fn new(sources: Arc<[Vec<WindowRows>]>, order: Order, is_change: bool) -> Self {
         let mut walk = Self {
             order,
@@ -76,8 +77,8 @@ impl Walk {
         walk
     }
 
-    /// Only the rows of sources at these places, in their order, without rows of windows that are left out; `None` if there is
-    /// no such row.
+    /// Restricts the walk to the rows at these places, in this order. Rows of windows that are left out are skipped.
+    /// Returns `None` if one of the rows does not exist.
     pub(crate) fn choosing(
         mut self,
         places: Vec<Place>,
@@ -110,7 +111,7 @@ impl Walk {
         Some(self)
     }
 
-    /// Opens all windows of the source, or the next one that has rows, as the order wants.
+    /// Opens all windows of the source or, for [`Order::Windows`], only the next one that has rows.
     fn open(&mut self) {
         let windows = self.sources.get(self.source);
         for rows in windows.into_iter().flatten().skip(self.next_window) {
@@ -131,7 +132,8 @@ impl Walk {
         }
     }
 
-    /// Goes to the next source, or to the first one in the next round, if the order has one.
+    /// Moves to the next source. After the last source, [`Order::Counts`] begins the next round with the first one.
+    /// Returns `false` if nothing is left.
     fn advance(&mut self) -> bool {
         if self.source + 1 < self.sources.len() {
             self.source += 1;
@@ -146,7 +148,7 @@ impl Walk {
         true
     }
 
-    /// Reads the next group into `samples`, at most as many as `most`. Gives its key; `None` after the last one.
+    /// Reads up to `most` samples of the next group into `samples`. Returns the key of the group; `None` after the last group.
     pub(crate) fn next(&mut self, most: usize, samples: &mut Vec<Sample>) -> Option<Key> {
         samples.clear();
         if self.chosen.is_some() {
@@ -186,7 +188,7 @@ impl Walk {
         of
     }
 
-    /// The sample at the next place that the caller has chosen. A change of 0 is left out.
+    /// The sample at the next place that the caller has chosen. Skips a sample whose changes are all 0.
     fn next_chosen(&mut self) -> Option<(Key, Sample)> {
         let chosen = self.chosen.as_mut()?;
         loop {
@@ -217,16 +219,17 @@ pub struct Counted {
     pub source: usize,
     /// The window.
     pub window: Window,
-    /// Whether the counts are all that there are and no longer change; for changes, whether they are the last ones.
+    /// Whether the counts are complete and no longer change; for changes, whether no other revision of the window follows.
     pub settled: bool,
-    /// The position of each value in its dictionary.
+    /// The position of each value in the dictionary of its dimension.
     pub key: Key,
     /// The counts, or their changes.
     pub counts: Deltas,
 }
 
-/// The samples of an export as values, for hosts that write them in a form of their own, such as columns: all of them, in
-/// the order of the export. Its size does not grow with the number of rows.
+/// Iterates over the samples of an export as values, in the order of the export. This is for callers that write the
+/// samples in another form, such as columns. Its size does not grow with the number of rows, except with the rows that
+/// the caller has chosen.
 #[derive(Clone)]
 pub struct Samples {
     walk: Walk,
@@ -258,7 +261,8 @@ impl Iterator for Samples {
     }
 }
 
-/// The smallest key comes first, and among equal ones the first window.
+/// `BinaryHeap` returns the largest element first, so the order is reversed: the smallest key and, among equal keys, the
+/// first window.
 impl Ord for Head {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.key, other.window).cmp(&(self.key, self.window))

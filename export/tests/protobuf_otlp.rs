@@ -47,7 +47,7 @@ fn text(attribute: &KeyValue) -> (String, String) {
     (attribute.key.clone(), value.clone())
 }
 
-/// The points of all pieces, each of which is read by itself. What stands twice is refused.
+/// The points of all pieces, each of which is parsed separately. Fails if a point occurs twice.
 fn read_all(
     format: Format,
     pieces: &[Vec<u8>],
@@ -148,7 +148,7 @@ proptest! {
     }
 }
 
-/// Windows with one row of so many events.
+/// One window with one row, in which `success` events were delivered.
 fn one_row(success: u64) -> Windows {
     let row = (("a".to_owned(), String::new()), [success, 0, 5]);
     vec![BTreeMap::from([row])]
@@ -209,7 +209,7 @@ fn a_change_may_be_as_far_below_0_as_above() {
     }
 }
 
-/// The table of one window with those edges.
+/// A table with one window from `start` to `end`.
 fn between(start: &str, end: &str) -> CountTable {
     let zero = json!({"success": "0", "errors": "0", "filtered": "0"});
     let mut row = zero.clone();

@@ -1,4 +1,4 @@
-//! Prometheus remote-write in both versions, read by wire types and by the specifications' numbers of fields.
+//! Both versions of Prometheus remote-write, parsed by wire types and by the field numbers of the specifications.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -24,7 +24,7 @@ fn metric(count: &str) -> String {
     format!("{STEM}_{count}_events")
 }
 
-/// A series as the message has it: its labels in their order, its samples in theirs.
+/// A series with its labels and its samples, in the order of the message.
 #[derive(Debug)]
 struct Series {
     labels: Vec<(String, String)>,
@@ -131,7 +131,7 @@ fn read(format: Format, piece: &[u8]) -> Vec<Series> {
     }
 }
 
-/// The samples of all pieces, each of which is read by itself. What stands twice is refused.
+/// The samples of all pieces, each of which is parsed separately. Fails if a sample occurs twice.
 fn read_all(format: Format, pieces: &[Vec<u8>]) -> Result<Samples, TestCaseError> {
     let mut samples = Samples::new();
     let mut last = BTreeMap::new();
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// Windows with one row of so many events each.
+/// Windows with one row each, in which `success` events were delivered.
 fn one_row(windows: usize, success: u64) -> Windows {
     let row = (("a".to_owned(), String::new()), [success, 0, 0]);
     vec![BTreeMap::from([row]); windows]

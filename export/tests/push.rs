@@ -1,4 +1,4 @@
-//! A push against a receiver that fails in every way: what arrives, and how often.
+//! A push to a destination that fails in every way: what arrives, and how often.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn table(counts: &[u64]) -> CountTable {
 }
 
 fn export(table: &CountTable, format: Format) -> Export {
-    // So few bytes that there are many messages.
+    // The limit is so low that there are many messages.
     let options = ExportOptions::with_defaults(format).max_bytes(400);
     Export::new(table, &options).unwrap()
 }
@@ -48,27 +48,27 @@ fn options(format: Format) -> PushOptions {
     })
 }
 
-/// What a receiver does with a message.
+/// What happens to a message.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Taken,
-    /// It is taken, and the connection breaks before the answer.
+    /// The destination accepts the message, and the connection breaks before the response.
     TakenUnheard,
-    /// The connection breaks, and nothing is taken.
+    /// The request times out, and the destination has accepted nothing.
     Lost,
     /// There is no connection.
     NotSent,
-    /// It is taken, and the process that sent it ends before it notes that.
+    /// The destination accepts the message, and the process that sent it ends before it stores that.
     TakenAndCrashed,
     /// The process ends before anything is sent.
     Crashed,
     Refused(u16),
-    /// The receiver fails after it took the message.
+    /// The destination fails after it accepted the message.
     TakenAndFailed,
     TooLarge,
 }
 
-/// What has arrived: for each point of InfluxDB its newest value, for others the sum.
+/// What has arrived: for InfluxDB the newest value of each point, for other formats the sum of its values.
 #[derive(Default)]
 struct Receiver {
     points: BTreeMap<String, u64>,
@@ -88,7 +88,7 @@ impl Receiver {
     }
 }
 
-/// The points of a message with their deliveries.
+/// The points of a message, each with its delivered events.
 fn read(format: Format, body: &[u8]) -> Vec<(String, u64)> {
     let text = std::str::from_utf8(body).unwrap();
     if format == Format::Influx {
@@ -112,7 +112,8 @@ fn read(format: Format, body: &[u8]) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// Drives a push through these fates, over crashes, until it ends; after the last fate everything is taken.
+/// Drives a push until it ends. Each message meets the next of these fates, and after a crash a new process resumes.
+/// After the last fate, every message is accepted.
 fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[Fate]) -> Receiver {
     let table = table(counts);
     let mut receiver = Receiver {
@@ -143,7 +144,7 @@ fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[
                     continue;
                 }
                 Ok(PushStep::Done) => return receiver,
-                // What ended the push is reported; a user starts it again.
+                // The caller gets the error that ended the push, and then starts the push again.
                 Err(_) => {
                     assert_eq!(noted, push.finished());
                     continue 'process;
@@ -294,7 +295,7 @@ fn patience_ends() {
     assert_eq!(push.trouble().unwrap().excerpt(), Some("the disk is full"));
     assert!((3..6).contains(&push.report().retries));
     assert!(now.monotonic_ms <= 10_000);
-    // It stays so.
+    // Every later step returns the error, too.
     assert!(push.step(now).is_err());
 }
 
@@ -559,14 +560,14 @@ fn what_is_refused_is_not_noted_as_finished_while_it_waits() {
         }
         assert_eq!(finished(&mut push, START), 0);
         let ms = waits(&mut push, START);
-        // Before it is sent again, it is noted again.
+        // The sample is stored as finished again before it is sent again.
         assert_eq!(finished(&mut push, at(u64::from(ms))), 1);
         assert!(matches!(
             push.step(at(u64::from(ms))),
             Ok(PushStep::Send(_))
         ));
     }
-    // A route that is lost may have been there when the message was sent.
+    // A route that is lost may have existed when the message was sent.
     let mut push = otlp();
     while !matches!(push.step(START), Ok(PushStep::Send(_))) {}
     push.failed(HostFailure::Network, "EHOSTUNREACH").unwrap();
@@ -683,7 +684,7 @@ fn answered(format: Format, status: u16, media_type: &str, body: &[u8]) -> Push 
     push
 }
 
-/// What became of a push without waits.
+/// The result of a push that needs no waits.
 fn ended(push: &mut Push) -> Result<(), tallyfold::Error> {
     loop {
         match push.step(START) {
@@ -715,7 +716,7 @@ fn a_web_page_is_nobodys_yes() {
                 (Code::HtmlResponse, Some(status)),
                 "{at}"
             );
-            // Nothing is dropped: it is neither finished nor in doubt.
+            // The sample is neither finished nor in doubt, so it is not lost.
             assert_eq!((push.finished(), push.report().unsure), (0, 0), "{at}");
             assert_eq!(push.report().samples, 0, "{at}");
         }
@@ -761,7 +762,7 @@ fn each_receiver_says_yes_in_its_own_way() {
         (Format::OtlpJson, 200, json, br#"{"status":"ok"}"#, false),
         (Format::OtlpJson, 200, json, b"ok", false),
         (Format::OtlpJson, 204, "", b"", false),
-        // Nobody can reject fewer points than none.
+        // A negative number of rejected points is invalid.
         (
             Format::OtlpJson,
             200,
@@ -835,7 +836,7 @@ fn a_yes_whose_body_breaks_off_is_in_doubt() {
             (0, unsure),
             "{format}"
         );
-        // Prometheus takes it again.
+        // Prometheus accepts the same message again.
         let is_again = loop {
             match push.step(START) {
                 Ok(PushStep::Finished { .. }) => {}
@@ -900,7 +901,7 @@ fn totals_may_be_sent_again() {
     let guaranteed = options(Format::Otlp).guarantee(Guarantee::AtMostOnce);
     let error = Push::new(totals(), &guaranteed).map(|_| ()).unwrap_err();
     assert_eq!(error.argument_name(), Some("guarantee"));
-    // Nobody knows whether these were taken.
+    // It is unknown whether the destination accepted these totals.
     for failure in [HostFailure::Network, HostFailure::Timeout] {
         let mut push = Push::new(totals(), &options(Format::Otlp)).unwrap();
         assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
@@ -913,7 +914,7 @@ fn totals_may_be_sent_again() {
         assert_eq!(ended(&mut push), Ok(()));
         assert_eq!((push.finished(), push.report().unsure), (2, 0));
     }
-    // OTLP forbids to send a message again after 500. The next totals make up for it.
+    // OTLP forbids a retry after 500. The next totals include these.
     let mut push = Push::new(totals(), &options(Format::Otlp)).unwrap();
     assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
     assert!(push.head(500, &[]).unwrap());
@@ -968,7 +969,7 @@ fn prometheus_that_finds_a_sample_too_old_is_not_asked_for_15_minutes() {
     assert!(matches!(push.step(START), Ok(PushStep::Wait { .. })));
 }
 
-/// Drives a push with marks until its next message is under way, and returns what was stored last.
+/// Drives a push that stores its samples in doubt until its next message is being sent. Returns what was stored last.
 fn until_sent(push: &mut Push) -> Option<(u64, u64)> {
     let mut stored = None;
     loop {
@@ -994,10 +995,10 @@ fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
     // The process is killed here.
     let mut next = begun(samples, in_doubt);
     assert_eq!(next.report().unsure, in_doubt);
-    // If this push ends early, too, nothing is lost from what is stored.
+    // If this push ends early, too, the stored number still includes the samples in doubt of the first push.
     let (_, stored) = until_sent(&mut next).unwrap();
     assert!(stored > in_doubt);
-    // What was taken or refused is in doubt no longer.
+    // Samples that were accepted or refused are no longer in doubt.
     push.head(200, &[]).unwrap();
     push.end().unwrap();
     let PushStep::Finished {
@@ -1035,7 +1036,7 @@ fn what_is_in_doubt_stays_stored_until_a_report_has_it() {
     let (samples, in_doubt) = until_sent(&mut push).unwrap();
     assert_eq!(in_doubt, samples + 5);
     assert_eq!(push.report().unsure, 5);
-    // What was taken is in doubt no longer, and what was in doubt before still is.
+    // Samples that were accepted are no longer in doubt, but those that were in doubt before still are.
     push.head(200, &[]).unwrap();
     push.end().unwrap();
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Documents that the bytes choose, and changed ones.
+//! Documents that the bytes choose, and damaged ones.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| tallyfold_fuzz::documents(data));

@@ -1,4 +1,4 @@
-//! Values of dimensions in every text format that is read back.
+//! Values of dimensions, in every text format that can be read back.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| tallyfold_fuzz::exports(data));

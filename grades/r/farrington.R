@@ -16,13 +16,13 @@ settings <- list(
   verbose = FALSE, glmWarnings = FALSE
 )
 
-# A misspelt option is ignored by the function, without a word. It is refused here.
+# The function silently ignores a misspelt option, so this script refuses it.
 known <- names(eval(formals(farringtonFlexible)$control))
 unknown <- setdiff(c(names(settings), "range", "thresholdMethod"), known)
 if (length(unknown) > 0) stop("no option of farringtonFlexible: ", paste(unknown, collapse = ", "))
 
-# Both threshold methods share the regression, which takes all of the time. So the function runs with "nbPlugin", and when it
-# asks for a threshold, that of "muan" is noted as well.
+# Both threshold methods share the regression, which takes nearly all of the time. So the function runs once, with
+# "nbPlugin". Whenever it computes a threshold, the threshold of "muan" is recorded, too.
 threshold <- surveillance:::algo.farrington.threshold.noufaily
 muan <- list()
 noting <- function(...) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What was written after the name of a grade.
+/// The words after the name of a grade.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments(Vec<(String, String)>);
 

@@ -1,4 +1,4 @@
-//! Grades `tallyfold-health` on published data and on simulations. `docs/health.md` has the results.
+//! Evaluates `tallyfold-health` on published data and on simulations. `docs/health.md` has the results.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ mod risk;
 
 use std::process::ExitCode;
 
-/// A grade gets the arguments after its name.
+/// Runs a grade with the arguments after its name.
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.

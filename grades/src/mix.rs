@@ -1,6 +1,6 @@
 //! The generator of all random numbers of the grades. It gives the same numbers on every platform.
 
-/// What SplitMix64 adds for each number.
+/// The increment of SplitMix64's state.
 pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One step of SplitMix64 (Steele, Lea and Flood 2014): every bit of the argument changes every bit of the result.

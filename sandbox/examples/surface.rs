@@ -1,5 +1,5 @@
-//! Prints what the crates' arguments, values and error codes are, as JSON: `scripts/declare.py` makes the type
-//! declarations of every language of it.
+//! Prints the crates' arguments, values and error codes as JSON. `scripts/declare.py` generates the type declarations of
+//! all languages from it.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn main() {
     println!("{surface:#}");
 }
 
-/// Options in the order of their names: their arguments, and what they are for.
+/// All options, sorted by name: their arguments, and their documentation.
 #[derive(Default)]
 struct Options {
     arguments: BTreeMap<String, Value>,
@@ -74,7 +74,7 @@ impl Options {
     }
 }
 
-/// One argument; nothing for one that is not read under its name.
+/// Describes an argument; `None` if it isn't read by its name.
 fn argument(argument: &Argument) -> Option<Value> {
     let surface = argument.surface?;
     let kind = match argument.kind {
@@ -96,7 +96,7 @@ fn argument(argument: &Argument) -> Option<Value> {
     }))
 }
 
-/// A default, if a number or a text can show it.
+/// A default value, if a number or a text can represent it.
 fn shown(value: &Shown) -> Option<Value> {
     match value {
         Shown::Whole(number) => i64::try_from(*number).ok().map(Value::from),
@@ -105,7 +105,7 @@ fn shown(value: &Shown) -> Option<Value> {
     }
 }
 
-/// The JSON schemas of all values that cross into other languages.
+/// The JSON schemas of all values that are passed to other languages.
 fn values() -> Map<String, Value> {
     let mut schemas = SchemaSettings::default().for_serialize().into_generator();
     fn add<T: JsonSchema>(schemas: &mut SchemaGenerator) {

@@ -6,7 +6,7 @@ pub(crate) const NAMES: [&str; 4] = ["event_name", "write_key", "integration", "
 /// The place of `reason`, which event ingestion does not have.
 pub(crate) const REASON: usize = 3;
 
-/// The places of one or more different known names; `None` for anything else.
+/// The places of these names; `None` if there are none, if one is unknown, or if one occurs twice.
 pub(crate) fn places<S: AsRef<str>>(names: &[S]) -> Option<Vec<usize>> {
     let mut places = Vec::new();
     for name in names {

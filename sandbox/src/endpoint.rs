@@ -1,4 +1,4 @@
-//! The endpoints: each is a file in `endpoint/` that answers its requests, and an entry in the list below.
+//! The endpoints. The list below has an entry for each of them, and the files in `endpoint/` answer their requests.
 
 mod analytics;
 mod audit_logs;
@@ -13,9 +13,9 @@ use crate::response::SandboxResponse;
 use analytics::Metric;
 use tokens::Tokens;
 
-/// What requests to an endpoint are like.
+/// The properties of requests to an endpoint.
 pub(crate) struct Route {
-    /// The only method that the endpoint answers.
+    /// The only method that the endpoint accepts.
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     /// The API whose token a request needs; `None` at the endpoints that issue tokens.
@@ -53,7 +53,7 @@ macro_rules! endpoints {
             }
         }
 
-        /// How many requests each endpoint has had, whatever the answer.
+        /// How many requests each endpoint has received, whatever the response. Requests with another method are not counted.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         #[non_exhaustive]
         pub struct SandboxStats { $(
@@ -114,7 +114,7 @@ endpoints! {
 }
 
 impl SandboxEndpoint {
-    /// The endpoint of that exact path.
+    /// The endpoint with exactly this path.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|endpoint| endpoint.route().path == path)

@@ -1,7 +1,7 @@
 //! Events that a test or a demo adds to the sandbox.
 
 tallyfold::names! {
-    /// What became of an event (service reference 2.3).
+    /// The outcome of an event (service reference 2.3).
     pub enum Outcome {
         /// It was delivered.
         Success = "success",
@@ -13,12 +13,12 @@ tallyfold::names! {
 }
 
 tallyfold::options! {
-    /// Events to store: `count` equal ones.
+    /// `count` equal events to store.
     #[derive(Clone, Debug)]
     pub struct SandboxEvent {
-        /// When they happened, UTC ISO 8601.
+        /// When they happened, as ISO 8601 with `Z` or an offset from UTC.
         timestamp: String [Instant],
-        /// What became of them.
+        /// Their outcome.
         outcome: Outcome,
         /// The name of the event.
         event_name: String,
@@ -28,7 +28,7 @@ tallyfold::options! {
         integration: String,
         /// Why they were filtered.
         reason: String = String::new(),
-        /// How many.
+        /// How many events to store.
         count: u64 = 1,
     }
 }

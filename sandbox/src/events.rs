@@ -1,4 +1,4 @@
-//! The events that are counted: those recorded one by one, and the seeded traffic.
+//! The events that the sandbox counts: recorded events and the seeded traffic.
 
 use crate::event::Outcome;
 use crate::instant::Instant;
@@ -6,7 +6,7 @@ use crate::numbered::{Names, Values};
 use crate::options::SandboxOptions;
 use crate::traffic::Traffic;
 
-/// A scene has traffic, also if no seed is given.
+/// The seed of a scene without a seed, because a scene needs traffic.
 const SEED_OF_SCENES: u64 = 1;
 
 struct Record {
@@ -41,7 +41,7 @@ impl Events {
         }
     }
 
-    /// Takes the time of a request.
+    /// Notes the time of a request.
     pub(crate) fn pass(&mut self, now_ms: i64) {
         if let Some(traffic) = &mut self.traffic {
             traffic.pass(now_ms);
@@ -84,8 +84,8 @@ impl Events {
         }
     }
 
-    /// Calls `visit` with the events with `start <= timestamp < end`, and those at `end` if windows
-    /// are closed; stops when `visit` returns `None`.
+    /// Calls `visit` with the events with `start <= timestamp < end`, and with the events at `end` if windows are closed.
+    /// Stops when `visit` returns `None`.
     pub(crate) fn each_within(
         &self,
         start: Instant,

@@ -8,7 +8,7 @@ tallyfold::names! {
     /// What goes wrong.
     #[non_exhaustive]
     pub enum FaultKind {
-        /// The sandbox does nothing and answers with a status.
+        /// The sandbox only responds with a status, and does nothing else.
         Status = "status",
         /// The response is delayed.
         Delay = "delay",
@@ -22,7 +22,7 @@ tallyfold::names! {
         WrongTotal = "wrong_total",
         /// The response has another body.
         Body = "body",
-        /// The response's `Date` is behind, as it is for a client whose clock is ahead.
+        /// The `Date` of the response is behind, as if the client's clock were ahead.
         Date = "date",
     }
 }
@@ -33,31 +33,31 @@ tallyfold::options! {
     pub struct FaultOptions {
         /// What goes wrong.
         kind: FaultKind,
-        /// At which endpoint; by default, at all endpoints for which the kind makes sense.
+        /// The endpoint; by default, all endpoints for which the kind makes sense.
         endpoint: Option<SandboxEndpoint> = None,
         /// `k` for every `k`-th matching request; by default, the next one only.
         every: Option<u64> = None,
-        /// The status to answer with, for `status`: from 200 to 599.
+        /// The status of the response, for `status`: from 200 to 599.
         status: Option<u16> = None,
-        /// The `Retry-After` header to answer with, for `status`; without it, none.
+        /// The `Retry-After` header of the response, for `status`; by default, there is none.
         retry_after: Option<String> = None,
-        /// How long to wait, for `delay`, at most an hour; how far `Date` is behind, for `date`.
+        /// For `delay`, how long to wait, at most an hour. For `date`, how far `Date` is behind.
         milliseconds: Option<u32> = None,
         /// After how many bytes of the body the connection closes, for `truncate`.
         bytes: Option<u64> = None,
-        /// The content type to answer with, for `content_type`.
+        /// The content type of the response, for `content_type`.
         content_type: Option<String> = None,
-        /// The body to answer with, for `body`.
+        /// The body of the response, for `body`.
         body: Option<String> = None,
-        /// What to add to the total, for `wrong_total`: from 1.
+        /// What is added to the total, for `wrong_total`: 1 or more.
         amount: Option<u64> = None,
     }
 }
 
 /// A fault of the next matching request, or of every k-th one.
 ///
-/// Faults of different kinds can affect the same response. If two faults of the same kind apply to
-/// the next request, the later one applies to the request after it.
+/// Faults of different kinds can affect the same response. A response has at most one fault of each kind: a second fault
+/// for the next request waits for the request after it, and a second fault for every k-th request is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What goes wrong.
@@ -81,7 +81,7 @@ pub enum FaultEffect {
     },
     /// See [`FaultKind::Delay`].
     Delay {
-        /// For how long; at most an hour.
+        /// How long to wait; at most an hour.
         milliseconds: u32,
     },
     /// See [`FaultKind::Truncate`].
@@ -101,20 +101,20 @@ pub enum FaultEffect {
     },
     /// See [`FaultKind::Date`].
     Date {
-        /// How far it is behind.
+        /// How far `Date` is behind.
         milliseconds: u32,
     },
     /// See [`FaultKind::RevokeToken`].
     RevokeToken,
     /// See [`FaultKind::WrongTotal`].
     WrongTotal {
-        /// By how much, from 1.
+        /// What is added to the total: 1 or more.
         amount: u64,
     },
 }
 
 impl FaultOptions {
-    /// Makes the fault.
+    /// Converts the options to a fault.
     ///
     /// # Errors
     /// `invalid_argument` with the field's name if a field of the kind is missing, or a field of another kind is
@@ -137,7 +137,7 @@ impl FaultOptions {
         })
     }
 
-    /// The effect of the kind; the name of its field if that is missing.
+    /// Takes the effect of the kind. If a required field is missing, returns its name as the error.
     fn take_effect(&mut self) -> Result<FaultEffect, &'static str> {
         Ok(match self.kind {
             FaultKind::Status => FaultEffect::Status {
@@ -232,7 +232,7 @@ impl FaultEffect {
     }
 }
 
-/// No test needs longer waits, and not every host's timer supports them.
+/// No test needs longer waits, and not every runtime's timer supports them.
 const LONGEST_DELAY_MS: u32 = 3_600_000;
 
 fn fits_header(text: &str) -> bool {

@@ -6,7 +6,7 @@ use tallyfold::{Code, Error, Result, Spelling};
 
 use crate::fault::{Fault, FaultOptions};
 
-/// Reads a fault. What is `null` counts as absent.
+/// Parses a fault. A field that is `null` counts as absent.
 pub(crate) fn parse(text: &str) -> Result<Fault> {
     let fields = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
     let options: FaultOptions =

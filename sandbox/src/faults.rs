@@ -1,4 +1,4 @@
-//! Decides which faults affect a request, and applies them to its answer.
+//! Decides which faults affect a request, and applies them to its response.
 
 use std::mem::discriminant;
 
@@ -22,7 +22,7 @@ impl Faults {
         self.0.len()
     }
 
-    /// The faults of this request.
+    /// Returns the faults of this request, and removes those that happen only once.
     pub(crate) fn due(&mut self, endpoint: SandboxEndpoint) -> Due {
         let mut due = Due(Vec::new());
         self.0.retain_mut(|(fault, matched)| {
@@ -49,7 +49,7 @@ impl Faults {
 pub(crate) struct Due(Vec<FaultEffect>);
 
 impl Due {
-    /// Whether the request had no fault of this kind yet.
+    /// Adds a fault, unless the request already has one of this kind. Returns whether it was added.
     fn take(&mut self, effect: &FaultEffect) -> bool {
         let free = self
             .0
@@ -74,7 +74,7 @@ impl Due {
         self.0.iter().find_map(amount).unwrap_or(0)
     }
 
-    /// The whole answer, if a fault replaces it.
+    /// The whole response, if a fault replaces it.
     pub(crate) fn answer(&self) -> Option<SandboxResponse> {
         let (status, retry_after) = self.0.iter().find_map(|effect| match effect {
             FaultEffect::Status {
@@ -91,15 +91,14 @@ impl Due {
         if let Some(text) = retry_after {
             response = response.with_header("retry-after", text);
         }
-        // HTTP allows no body with these statuses, and hosts refuse to build one.
+        // HTTP allows no body with these statuses, and some HTTP libraries refuse to build such a response.
         if matches!(status, 204 | 205 | 304) {
             response.body.clear();
         }
         Some(response)
     }
 
-    /// Applies the faults to the finished answer. The position of a cut counts bytes of the body as
-    /// it is sent.
+    /// Applies the faults to the finished response. A cut counts bytes of the body that is actually sent.
     pub(crate) fn apply(self, mut response: SandboxResponse, now: Now) -> SandboxResponse {
         for effect in self.0 {
             match effect {

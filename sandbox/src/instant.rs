@@ -1,10 +1,10 @@
-//! Instants as the service writes them: UTC ISO 8601 that ends in `Z` (service reference 4.4 and 8).
+//! Timestamps as the service writes them: UTC ISO 8601 with `Z` (service reference 4.4 and 8).
 
 use chrono::{DateTime, Datelike, FixedOffset, NaiveDateTime, SecondsFormat, Timelike, Utc};
 
 pub(crate) type Instant = DateTime<Utc>;
 
-/// The timestamp that a text names.
+/// Parses a timestamp in the service's format.
 pub(crate) fn parse(text: &str) -> Option<Instant> {
     let text = text.strip_suffix('Z')?;
     let (whole, fraction) = text.split_at_checked("2026-01-31T09:15:00".len())?;
@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     (instant.nanosecond() < 1_000_000_000).then(|| instant.and_utc())
 }
 
-/// The timestamp that an argument names, which may have an offset from UTC, as `+01:00`.
+/// Parses the timestamp of an argument, which may have an offset from UTC such as `+01:00`.
 pub(crate) fn named_by(text: &str) -> Option<Instant> {
     if let Some(instant) = parse(text) {
         return Some(instant);
@@ -39,7 +39,7 @@ pub(crate) fn named_by(text: &str) -> Option<Instant> {
     (0..=9999).contains(&instant.year()).then_some(instant)
 }
 
-/// The text of a timestamp.
+/// Formats a timestamp as the service does.
 pub(crate) fn text(instant: Instant) -> String {
     instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }

@@ -1,10 +1,10 @@
-//! How a sandbox is made.
+//! The options of a sandbox.
 
 use tallyfold::{Code, Error, Result, Secret};
 
 use crate::scene::Scene;
 
-/// The two APIs, each with an audience of its own (service reference 5.1).
+/// The two APIs. Each has its own audience (service reference 5.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     Control,
@@ -15,7 +15,7 @@ tallyfold::options! {
     /// The options of a sandbox. The default has the demo credentials and no seeded traffic.
     #[derive(Clone, Debug)]
     pub struct SandboxOptions: Default {
-        /// The seed of realistic generated traffic: the same seed gives the same counts.
+        /// The seed of realistic generated traffic: the same seed generates the same counts.
         ///
         /// By default, no traffic is generated.
         seed: Option<u64> = None,

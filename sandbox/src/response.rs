@@ -1,12 +1,12 @@
-//! What the sandbox answers with.
+//! The responses of the sandbox.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// An HTTP response, and how the host must send it.
+/// An HTTP response, and how the caller must send it.
 ///
-/// The headers have no `content-length`: the host that sends the body adds it.
+/// The headers have no `content-length`: the caller adds it when it sends the body.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SandboxResponse {
     /// The HTTP status.
@@ -15,9 +15,9 @@ pub struct SandboxResponse {
     pub headers: Vec<(String, String)>,
     /// The whole body.
     pub body: Vec<u8>,
-    /// How long to wait before the response is sent.
+    /// How long to wait before the response is sent, in milliseconds.
     pub delay_ms: u32,
-    /// Declare the length of the whole body, send that many bytes of it, and close the connection.
+    /// If this is set, declare the length of the whole body, send this many bytes of it, and close the connection.
     pub cut_at: Option<u32>,
 }
 
@@ -35,7 +35,7 @@ impl SandboxResponse {
         }
     }
 
-    /// Assumption `error_body`: an object with a word and a sentence.
+    /// Assumption `error_body`: an object with a code word and a sentence.
     pub(crate) fn refusal(status: u16, error: &'static str, message: &str) -> Self {
         let body = serde_json::to_vec(&Refusal { error, message }).unwrap_or_default();
         Self::bytes(status, body)

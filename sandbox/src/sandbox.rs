@@ -14,8 +14,7 @@ use crate::options::SandboxOptions;
 use crate::response::SandboxResponse;
 use crate::{fault_json, instant};
 
-/// A simulated service without a network: it takes requests and gives responses; time is an
-/// argument.
+/// A simulated service without a network. It takes requests and returns responses; the time is an argument.
 ///
 /// ```
 /// use tallyfold::Now;
@@ -38,11 +37,10 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes a sandbox.
+    /// Creates a sandbox.
     ///
     /// # Errors
-    /// `invalid_argument` for an empty text, for two audiences that are the same, and for a token
-    /// lifetime of 0.
+    /// `invalid_argument` for an empty text, for two equal audiences, and for a token lifetime of 0.
     pub fn new(options: SandboxOptions) -> Result<Self> {
         options.check()?;
         Ok(Self {
@@ -77,7 +75,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Answers a request; `target` is the path, with the query after a `?`.
+    /// Responds to a request. `target` is the path, followed by `?` and the query if there is one.
     pub fn handle(
         &mut self,
         method: &str,
@@ -117,7 +115,7 @@ impl Sandbox {
         due.apply(response, now)
     }
 
-    /// The answer to a request whose headers are not valid.
+    /// The response to a request whose headers are invalid; `None` if they are valid.
     fn refuse(&self, route: &Route, headers: &[(&str, &str)], now: Now) -> Option<SandboxResponse> {
         let lifetime_s = self.options.token_lifetime_s;
         let authorization = header(headers, "authorization");
@@ -147,23 +145,23 @@ impl Sandbox {
         Ok(())
     }
 
-    /// The same, from JSON with the names of [`FaultOptions`](crate::FaultOptions), such as
-    /// `{"kind": "status", "status": 503, "endpoint": "event_delivery"}`; what is `null` counts as absent.
+    /// Like [`Sandbox::inject`], from JSON with the names of [`FaultOptions`](crate::FaultOptions), such as `{"kind":
+    /// "status", "status": 503, "endpoint": "event_delivery"}`. A field that is `null` counts as absent.
     ///
     /// # Errors
     /// `invalid_argument` for JSON that is not a fault, or a fault that can't happen.
     pub fn inject_json(&mut self, fault: &str) -> Result<()> {
-        // The caller has passed one text, not its fields.
+        // The caller has passed a single text, and not its fields.
         let of_text = |error: Error| error.with_argument("fault");
         self.inject(fault_json::parse(fault)?).map_err(of_text)
     }
 
-    /// Makes all tokens that were given out so far invalid.
+    /// Makes all tokens invalid that were issued so far.
     pub fn revoke_tokens(&mut self) {
         self.tokens.revoke();
     }
 
-    /// How many requests each endpoint has had.
+    /// How many requests each endpoint has received.
     #[must_use]
     pub fn stats(&self) -> SandboxStats {
         self.stats

@@ -1,23 +1,24 @@
-//! Scenes: incidents in the seeded traffic, during the last hours.
+//! Scenes: incidents in the seeded traffic, during the hours before the first request.
 
 use std::ops::Range;
 
 use crate::vocabulary::REASONS;
 
 tallyfold::names! {
-    /// An incident of seeded traffic. It begins some hours before the first request to the sandbox, and hits the busiest
-    /// integration, source or event.
+    /// An incident in the seeded traffic. It begins some hours before the first request to the sandbox, and affects a
+    /// busy integration, source or event.
     #[non_exhaustive]
     pub enum Scene {
         /// An integration fails for 45 minutes: nine of ten events to it are errors.
         Outage = "outage",
-        /// A new filter withholds most events of a source, because consent is missing, until now.
+        /// A new filter withholds most events of a source, because consent is missing. It is still active.
         ConsentFilter = "consent_filter",
         /// An event no longer matches its schema for 90 minutes, and nearly all of it is filtered.
         SchemaMismatch = "schema_mismatch",
-        /// A source sends nothing any more, for two hours until now.
+        /// A source has sent nothing for two hours, and still sends nothing.
         SilentSource = "silent_source",
-        /// Most events of a source are counted 25 minutes late, until now, so the counts of recent windows are corrected.
+        /// Most events of a source are counted 25 minutes late, so the counts of recent windows are corrected. This still
+        /// goes on.
         LateData = "late_data",
     }
 }
@@ -35,21 +36,21 @@ const CONSENT_WITHHELD: usize = 4;
 /// What happens to the events of some combinations.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
-    /// So many of them are errors.
+    /// This share of them are errors.
     Errors(u64),
-    /// So many of them are filtered, with this place of `REASONS`.
+    /// This share of the events that are not errors is filtered, with the reason at this place in `REASONS`.
     Filtered(u64, usize),
-    /// So many of them are counted.
+    /// This share of them is counted.
     Counted(u64),
 }
 
-/// A scene, from the first request on.
+/// A scene in progress.
 pub(crate) struct Staged {
     scene: Scene,
-    /// The times of the first and of the last request.
+    /// The times of the first and of the latest request.
     begun_ms: Option<i64>,
     now_ms: i64,
-    /// Ids of the event name, write key and integration that it may hit.
+    /// The ids of the event name, the write key and the integration, of which the scene affects one.
     victim: [u32; 3],
 }
 
@@ -63,13 +64,14 @@ impl Staged {
         }
     }
 
-    /// Takes the time of a request.
+    /// Notes the time of a request.
     pub(crate) fn pass(&mut self, now_ms: i64) {
         self.begun_ms.get_or_insert(now_ms);
         self.now_ms = self.now_ms.max(now_ms);
     }
 
-    /// What happens to these events of a slot, which begins and ends then.
+    /// Returns what happens to the events with these values in a slot; `None` if nothing does. `slot` is in milliseconds
+    /// since 1970.
     pub(crate) fn change(&self, values: [u32; 3], slot: &Range<i64>) -> Option<Change> {
         let (place, since_min, until_min) = match self.scene {
             Scene::Outage => (INTEGRATION, 180, Some(135)),

@@ -1,10 +1,10 @@
 //! Seeded traffic: realistic events for any range of time, the same on every platform.
 //!
-//! Time is cut into slots of five minutes, and the traffic into combinations of a write key, an
-//! event name and an integration. A hash of (seed, combination, slot) says how many events there
-//! are and what became of them, so a whole slot costs one hash per combination. Each event of a
-//! slot has its own millisecond, which is used only if a window covers a part of the slot; so the
-//! counts of adjacent windows add up exactly. Nothing is stored, and all arithmetic is on integers.
+//! Time is divided into slots of five minutes, and the traffic into combinations of a write key, an event name and an
+//! integration. A hash of (seed, combination, slot) determines the number of events and their outcomes, so a whole slot
+//! costs one hash per combination. Each event of a slot has its own millisecond, which is used only if a window covers a
+//! part of the slot. The counts of adjacent windows therefore add up exactly. Nothing is stored, and all arithmetic uses
+//! integers.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -24,7 +24,7 @@ const EVENT_NAMES: u64 = (OBJECTS.len() * ACTIONS.len()) as u64;
 
 /// Fractions, and the rates of errors and filters, are in 1/65536.
 const ONE: u64 = 1 << 16;
-/// About 500 events in a slot for the busiest combination, before the rhythm of the day.
+/// About 580 events in a slot for the busiest combination, at level 1.
 const HEAD: u64 = 3_500 * ONE;
 /// The level of traffic at each full hour UTC, in 1/1000.
 const HOURS: [u64; 24] = [
@@ -67,7 +67,7 @@ struct Outage {
     first_slot: i64,
 }
 
-/// What all combinations have in common during five minutes.
+/// What all combinations share during five minutes.
 struct Slot {
     start_ms: i64,
     hash: u64,
@@ -81,7 +81,7 @@ struct Cell {
     events: u64,
     errors: u64,
     filtered: u64,
-    /// Which of `REASONS` all filtered events of the cell have.
+    /// The place in `REASONS` of the reason that all filtered events of the cell have.
     reason: usize,
 }
 
@@ -101,7 +101,7 @@ impl Traffic {
         let outages = std::array::from_fn(|index| {
             let hash = draw(seed, 2, index as u64);
             Outage {
-                // Ten apart, so that no integration has two outages.
+                // The ranges don't overlap, so no integration has two outages.
                 integration: index * 10 + (hash % 10) as usize,
                 period_days: OUTAGE_PERIODS[index] as i64,
                 first_day: (hash >> 8) as i64 % OUTAGE_PERIODS[index] as i64,
@@ -120,14 +120,15 @@ impl Traffic {
         }
     }
 
-    /// Takes the time of a request.
+    /// Notes the time of a request.
     pub(crate) fn pass(&mut self, now_ms: i64) {
         if let Some(scene) = &mut self.scene {
             scene.pass(now_ms);
         }
     }
 
-    /// Calls `visit` with the number of events of each kind in a range of milliseconds.
+    /// Calls `visit` with the number of events for each combination, outcome and reason in a range of milliseconds. Stops
+    /// when `visit` returns `None`.
     pub(crate) fn each_within(
         &self,
         range: Range<i64>,
@@ -212,8 +213,8 @@ impl Outage {
     }
 }
 
-/// Draws distinct combinations, the busiest first: a write key has a part of the event names and
-/// of the integrations, and the smaller of two draws prefers the low numbers.
+/// Draws distinct combinations, the busiest first. Each write key has only some of the event names and integrations, and
+/// the smaller of two draws makes low numbers more frequent.
 fn combinations(seed: u64, names: &mut Names) -> Vec<Combination> {
     let mut drawn: HashSet<[u64; 3]> = HashSet::new();
     let mut combinations = Vec::with_capacity(COMBINATIONS);
@@ -265,7 +266,7 @@ impl Combination {
             hash,
             values,
             integration,
-            // Like Zipf's law at the head, and thinner than it in the tail.
+            // Follows Zipf's law for the busiest combinations, and decreases faster for the others.
             weight: HEAD / (rank + 6) * 400 / (rank + 400),
             // Two of five combinations have no filter; the others lose up to an eighth of their
             // events.
@@ -278,8 +279,8 @@ impl Combination {
         }
     }
 
-    /// One quarter of the hash is the noise; the other three decide how the three counts are
-    /// rounded: a count of 0.3 becomes 1 in three slots of ten.
+    /// A quarter of the hash is the noise. The other three quarters decide how the three counts are rounded: 0.3 events
+    /// become 1 event in three of ten slots.
     fn cell(&self, slot: &Slot, change: Option<Change>) -> Cell {
         let hash = mix(self.hash.wrapping_add(slot.hash));
         let noise = ONE * 3 / 4 + (hash % ONE) / 2;
@@ -307,7 +308,7 @@ impl Combination {
 }
 
 impl Cell {
-    /// Errors, filtered, success.
+    /// The numbers of errors, filtered events and delivered events.
     fn counts(&self) -> (u64, u64, u64) {
         (
             self.errors,
@@ -316,7 +317,7 @@ impl Cell {
         )
     }
 
-    /// The same for the events whose own millisecond is in the range.
+    /// Like [`Cell::counts`], for the events whose own millisecond is in the range.
     fn counts_within(&self, start_ms: i64, range: &Range<i64>) -> (u64, u64, u64) {
         let (mut errors, mut filtered, mut success) = (0, 0, 0);
         for event in 0..self.events {
@@ -339,8 +340,8 @@ impl Cell {
         (errors, filtered, success)
     }
 
-    /// The slot is divided into equal shares, one for each event; the event is somewhere in its
-    /// share.
+    /// The millisecond of an event within its slot. The slot is divided into equal shares, one for each event, and the
+    /// event is somewhere in its share.
     fn millisecond(&self, event: u64) -> i64 {
         let slot = SLOT_MS as u64;
         let share = spread(slot, self.events, event)..spread(slot, self.events, event + 1);
@@ -349,7 +350,7 @@ impl Cell {
     }
 }
 
-/// If `parts` things are spread evenly over `whole` places, how many of them are before a place.
+/// If `parts` things are spread evenly over `whole` places, how many of them come before `place`.
 fn spread(parts: u64, whole: u64, place: u64) -> u64 {
     parts * place / whole
 }

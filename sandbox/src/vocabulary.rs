@@ -1,4 +1,4 @@
-//! The names that seeded traffic is made of. None of them is a real customer or vendor.
+//! The vocabulary of the seeded traffic. No name belongs to a real customer or vendor.
 
 pub(crate) const PLATFORMS: [&str; 8] = [
     "web", "ios", "android", "server", "email", "kiosk", "tv", "partner",
@@ -29,7 +29,7 @@ pub(crate) const INTEGRATIONS: [&str; 30] = [
     "Call Center", "Data Quality",
 ];
 
-/// Assumption `reason_values`: the reference names the kinds of filters, not the texts.
+/// Assumption `reason_values`: the reference lists the kinds of filters, but not their texts.
 pub(crate) const REASONS: [&str; 6] = [
     "playbook filter: internal traffic",
     "playbook filter: sampled out",

@@ -1,4 +1,4 @@
-//! The sandbox against the service reference, through requests and responses only.
+//! Tests the sandbox against the service reference, only through requests and responses.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails that way")]
 
@@ -30,7 +30,7 @@ fn sandbox(seed: Option<u64>) -> Sandbox {
     Sandbox::new(SandboxOptions::default().seed(seed)).unwrap()
 }
 
-/// Events of one moment, by event name, write key, integration and reason.
+/// Events at one timestamp, with an event name, a write key, an integration and a reason.
 fn event(timestamp: &str, outcome: Outcome, values: [&str; 4], count: u64) -> SandboxEvent {
     let timestamp = timestamp.to_owned();
     let [event_name, write_key, integration, reason] = values.map(str::to_owned);
@@ -117,7 +117,7 @@ fn count(digits: &Value) -> u64 {
 
 type Rows = std::collections::BTreeMap<String, [u64; 3]>;
 
-/// The entries by their dimensions, which are checked against the totals and for repetitions.
+/// The entries by their dimensions. Fails if they don't add up to the totals, or if one is repeated.
 fn rows(result: &Value) -> Rows {
     let mut rows = Rows::new();
     let mut sums = [0; 3];
@@ -548,7 +548,7 @@ fn counts_of_adjacent_windows_add_up() {
         let mut cuts: Vec<i64> = (0..12)
             .map(|_| start + i64::try_from(random(length)).unwrap())
             .collect();
-        // A slot's own edge, a window of one millisecond, and both ends.
+        // The cuts include both ends, the edge of a slot, and a window of one millisecond.
         let edge = (start / 300_000 + 2) * 300_000;
         cuts.extend([start, end, edge, edge + 1]);
         cuts.sort_unstable();
@@ -650,7 +650,7 @@ fn every_grouping_sums_up_to_the_same_totals() {
     );
 }
 
-/// The responses to so many equal delivery requests after a fault was injected.
+/// The responses to `requests` equal delivery requests after a fault was injected.
 fn after(fault: &Value, requests: usize) -> Vec<SandboxResponse> {
     let mut sandbox = sandbox(None);
     sandbox
@@ -877,7 +877,8 @@ fn debug_prints_neither_secret_nor_token() {
     assert!(!printed.contains(&token), "{printed}");
 }
 
-/// The counts of five hours before midnight, by dimension, of a sandbox whose first request comes at midnight.
+/// The counts of a range before midnight, by a dimension. The sandbox receives its first request at midnight, and the
+/// request for these counts `seconds` later.
 fn evening(scene: Option<Scene>, range: [&str; 2], dimension: &str, seconds: u64) -> Rows {
     let options = SandboxOptions::default().seed(1).scene(scene);
     let mut sandbox = Sandbox::new(options).unwrap();
@@ -893,7 +894,7 @@ fn evening(scene: Option<Scene>, range: [&str; 2], dimension: &str, seconds: u64
     )))
 }
 
-/// The values whose counts a scene has changed, with the counts before and after.
+/// The values whose counts a scene changes, with their counts without the scene and with it.
 fn changed(
     scene: Scene,
     range: [&str; 2],
@@ -913,7 +914,7 @@ fn changed(
 
 #[test]
 fn each_scene_is_an_incident_of_the_last_hours() {
-    // Before each scene, and long before, nothing is changed.
+    // Nothing is changed before the scenes begin.
     for scene in Scene::ALL {
         for dimension in ALL {
             assert_eq!(changed(*scene, ["18:00", "20:00"], dimension, 0), []);
@@ -960,7 +961,7 @@ fn each_scene_is_an_incident_of_the_last_hours() {
     };
     assert!(sum(*before) > 1_000 && sum(*after) == 0);
 
-    // Half an hour later, late events are there.
+    // Half an hour later, the late events are counted.
     let late = changed(Scene::LateData, ["23:35", "23:55"], "write_key", 0);
     let [(_, before, after)] = &late[..] else {
         panic!("one source");

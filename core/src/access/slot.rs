@@ -7,7 +7,7 @@ use super::token::{Grant, Token};
 use crate::error::{Error, Result};
 use crate::time::now::Now;
 
-/// After a failed renewal the old token is used for this long before the next attempt.
+/// After a failed renewal, calls use the old token for this long before the next attempt.
 const RENEWAL_PAUSE_MS: u64 = 30_000;
 
 /// For this long, a failed token request also fails the calls that waited for it.
@@ -21,10 +21,11 @@ const MOST_FETCHES: u32 = 2;
 /// they are probably for another audience.
 const MOST_REJECTED: u32 = 2;
 
-/// The same where the service has accepted an earlier token: then each may have been revoked before its first use.
+/// The same if the service has accepted an earlier token: each rejected token may have been revoked before its first
+/// use.
 const MOST_REJECTED_AFTER_ACCEPTED: u32 = 3;
 
-/// One fetch of a token, in the order in which they began.
+/// The number of a token fetch. Fetches are numbered in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) struct FetchId(u64);
 
@@ -35,12 +36,12 @@ pub(crate) struct FetchHistory {
     latest: Option<FetchId>,
     /// How many fetches it did itself or waited for.
     count: u32,
-    /// The failed fetch after which it waits, to try again.
+    /// The failed fetch that it will retry after a wait.
     retried: Option<FetchId>,
 }
 
 impl FetchHistory {
-    /// The history of a call that waits after a failed fetch, to try again.
+    /// The history of a call that will retry a failed fetch after a wait.
     pub(crate) fn retrying(failed: FetchId) -> Self {
         Self {
             retried: Some(failed),
@@ -49,7 +50,7 @@ impl FetchHistory {
     }
 
     /// Whether the failure of a fetch also fails this call: it took part in the fetch, or would
-    /// have if it had not been waiting to try again.
+    /// have if it had not been waiting before a retry.
     fn shares(&self, failed: FetchId) -> bool {
         self.latest == Some(failed) || self.retried.is_some_and(|earlier| earlier < failed)
     }
@@ -68,11 +69,11 @@ impl FetchHistory {
 pub(crate) enum Acquired<T> {
     /// Use this token.
     Use(T),
-    /// Use this token, or [begin a fetch](TokenSlot::begin_fetch) to replace it before its end.
+    /// Use this token, or [begin a fetch](TokenSlot::begin_fetch) to replace it before it expires.
     Renew(T),
     /// [Begin a fetch](TokenSlot::begin_fetch) to get a token.
     Fetch,
-    /// Another call is fetching a token. Ask again when that fetch has ended.
+    /// Another call is fetching a token. Try again when that fetch has ended.
     Wait(FetchId),
     /// Another call has failed to fetch a token.
     Failed {
@@ -108,9 +109,9 @@ pub(crate) struct TokenSlot {
     renewal: Renewal,
     /// The newest generation that the service has accepted; 0 for none.
     accepted: u64,
-    /// The newest generation that it has rejected; 0 for none.
+    /// The newest generation that the service has rejected; 0 for none.
     rejected: u64,
-    /// How many newer tokens than the accepted one it has rejected.
+    /// How many tokens newer than the accepted one the service has rejected.
     rejected_in_a_row: u32,
 }
 
@@ -205,7 +206,7 @@ impl TokenSlot {
         fetch
     }
 
-    /// The fetch gave a token that was requested at `asked_at`.
+    /// Records the token of a successful fetch, which was requested at `asked_at`.
     pub(crate) fn fetch_succeeded(&mut self, fetch: FetchId, grant: Grant, asked_at: Now) {
         self.generations += 1;
         let generation = self.generations;
@@ -214,8 +215,8 @@ impl TokenSlot {
         self.end(fetch, Ending::Succeeded { generation });
     }
 
-    /// The fetch failed. If there is an older token, it may still be valid; if not, the error is
-    /// the call's.
+    /// Records that the fetch failed. If there is an older token, which may still be valid, this is
+    /// not an error. Otherwise, returns the error of the fetch.
     pub(crate) fn fetch_failed(
         &mut self,
         fetch: FetchId,
@@ -235,13 +236,14 @@ impl TokenSlot {
         }
     }
 
-    /// The call that did the fetch was closed; the next call that asks begins a new fetch.
+    /// Records that the call that did the fetch was closed. The next call that needs a token begins a
+    /// new fetch.
     pub(crate) fn fetch_abandoned(&mut self, fetch: FetchId) {
         self.end(fetch, Ending::Abandoned);
     }
 
-    /// Gives up the fetch under way, whichever call does it: the next call that asks begins a new one. The token that it
-    /// may still bring is used.
+    /// Gives up the fetch under way, whichever call does it. The next call that needs a token begins a new fetch. If
+    /// the old fetch still returns a token, the token is used.
     pub(crate) fn give_up_fetch(&mut self) {
         if let Some(fetch) = self.fetch {
             self.fetch_abandoned(fetch);
@@ -255,12 +257,12 @@ impl TokenSlot {
         }
     }
 
-    /// How many fetches have ended. When this number grows, waiting calls should ask again.
+    /// How many fetches have ended. When this number grows, waiting calls should try again.
     pub(super) fn ended_fetches(&self) -> u64 {
         self.fetches - u64::from(self.fetch.is_some())
     }
 
-    /// The service took the token of that generation.
+    /// Records that the service accepted the token of that generation.
     pub(crate) fn accepted(&mut self, generation: u64) {
         if generation > self.accepted {
             self.accepted = generation;
@@ -268,12 +270,14 @@ impl TokenSlot {
         }
     }
 
-    /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
+    /// Records that the service responded with 401 to the token of that generation, and drops this token. A newer
+    /// token stays.
     ///
-    /// Gives whether the request may be sent again with a newer token. It may if the service had accepted this
-    /// token or a newer one, because this one was then revoked or has expired. It also may if a newer token has
-    /// been rejected already, because this answer then says nothing new. Otherwise it may until too many tokens
-    /// in a row were rejected.
+    /// Returns whether the request may be sent again with a newer token:
+    /// - It may if the service has accepted this token or a newer one, because this token was then revoked or has
+    ///   expired.
+    /// - It may if a newer token has already been rejected, because this response then shows nothing new.
+    /// - Otherwise, it may until too many tokens in a row were rejected.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);

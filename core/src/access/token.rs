@@ -48,8 +48,8 @@ pub(crate) struct Token {
     /// The number of the token in its slot, so that a rejected token is not mistaken for its
     /// successor.
     pub(super) generation: u64,
-    /// When it was requested. Its lifetime is counted from there, because the service started
-    /// counting at some later moment.
+    /// When it was requested. Its lifetime is counted from then, because the service began to count
+    /// at some later moment.
     asked_at: Now,
     lifetime_ms: u64,
 }

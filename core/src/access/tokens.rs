@@ -12,7 +12,8 @@ use crate::time::now::Now;
 pub(crate) struct Tokens([TokenSlot; 2]);
 
 impl Tokens {
-    /// A token of that API, or how to get one. Only [`Tokens::given_out`] gives one without its API.
+    /// A token of that API, or how to get one. Only the token that [`Tokens::given_out`] returns
+    /// has a type without the API.
     pub(crate) fn acquire<A: Audience>(
         &mut self,
         now: Now,
@@ -33,12 +34,12 @@ impl Tokens {
         self.slot(api).acquire(now, history)
     }
 
-    /// The slot that keeps the tokens of that API; it does not give them out.
+    /// The slot that keeps the tokens of that API. Only this module can get a token from it.
     pub(crate) fn slot(&mut self, api: Api) -> &mut TokenSlot {
         &mut self.0[api as usize]
     }
 
-    /// A number that grows whenever calls that wait for a token should ask again.
+    /// A number that grows whenever calls that wait for a token should try again.
     pub(crate) fn epoch(&self) -> u64 {
         self.0.iter().map(TokenSlot::ended_fetches).sum()
     }

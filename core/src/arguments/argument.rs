@@ -19,21 +19,22 @@ pub struct Argument {
     pub surface: Option<&'static Surface>,
 }
 
-/// What a manual says about an argument.
+/// What a manual shows about an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Surface {
-    /// The lines of its description. The first paragraph, up to an empty line, is the summary. Names in backticks are
-    /// those of other arguments, as Rust spells them, or values.
+    /// The lines of its description. The first paragraph, up to an empty line, is the summary. A text in backticks is a
+    /// value, or the name of another argument as Rust spells it.
     pub lines: &'static [&'static str],
     /// The type in Rust.
     pub rust: &'static str,
-    /// The only texts that it may be; empty if any text may be right.
+    /// Returns the closed list of allowed texts; empty if other texts may be valid.
     pub choices: fn() -> Vec<&'static str>,
-    /// Makes the default: a value, or nothing for an argument that may be absent. `None` for an argument that is required.
+    /// Returns the default, or `None` if there is no value to show, such as for an argument that may be absent. A required
+    /// argument has no such function.
     pub default: Option<fn() -> Option<Value>>,
 }
 
-/// The unit of a time that is a plain number in some hosts.
+/// The unit of a time, which some hosts write as a plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Milliseconds.
@@ -94,8 +95,8 @@ impl Argument {
     }
 }
 
-/// The kind of value that an argument has, so that a host knows how to read it. Each host has its own words for what a
-/// value must be, so it matches all kinds: a new one must be read by every host, and breaks its build until then.
+/// The kind of value that an argument has. It determines how a host reads the value. Each host matches all kinds, because
+/// it describes valid values in its own words. So a new kind breaks the build of each host until the host reads it.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Text.
@@ -143,12 +144,12 @@ pub trait Parameter: Sized {
     /// [`Kind::Nested`], which already name the inner argument, and of a [`Kind::Window`], which name `start` or `end`.
     fn from_value(value: Value) -> Result<Self>;
 
-    /// The value that it would be made from, for a manual; `None` if there is nothing to show.
+    /// The value from which [`Parameter::from_value`] would make it, for a manual; `None` if there is nothing to show.
     fn to_value(&self) -> Option<Value> {
         None
     }
 
-    /// The only texts that it is made from; empty if any text may be right.
+    /// The closed list of texts that [`Parameter::from_value`] accepts; empty if other texts may be valid.
     fn choices() -> Vec<&'static str> {
         Vec::new()
     }

@@ -2,9 +2,9 @@
 //! once, in the [`options!`](crate::options) of the function that takes it; every host uses that
 //! declaration.
 //!
-//! A host shows what its caller wrote as [`Arguments`]: a Python mapping, a JavaScript object.
-//! [`read`] makes the options from them. It refuses missing arguments, invalid values and unknown
-//! names.
+//! A host implements [`Arguments`] for what its callers write, such as a Python mapping or a
+//! JavaScript object. [`read`] makes options from it, and refuses missing arguments, invalid values
+//! and unknown names.
 
 pub(crate) mod argument;
 pub(crate) mod names;

@@ -23,10 +23,10 @@ macro_rules! names {
         ),+ }
 
         impl $Enum {
-            /// Every one of them, in order.
+            /// All variants, in order.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),+];
 
-            /// The name of each of them.
+            /// The names of all variants, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             /// The name in every language.
@@ -83,7 +83,7 @@ macro_rules! names {
     };
 }
 
-/// The error for any other text.
+/// The error for a text that is not one of these names.
 #[doc(hidden)]
 pub fn want_one_of(names: &[&str]) -> Error {
     let mut message = String::from("want ");

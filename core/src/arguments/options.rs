@@ -13,7 +13,7 @@ pub trait Options: Sized {
     /// Every argument, in the order of the declaration.
     const ARGUMENTS: &'static [Argument];
 
-    /// The documentation in lines, with the feature `surface`.
+    /// The lines of the documentation; empty without the feature `surface`.
     const ABOUT: &'static [&'static str];
 
     /// Makes the options from these values.
@@ -29,8 +29,8 @@ pub trait Options: Sized {
     fn over(self, values: Values) -> Result<Self>;
 }
 
-/// A value for an option of type `T`: a `T`, or what is in it if the option may be absent. Text may be a `&str`, a secret
-/// a `String`, and a list that may be absent an array.
+/// A value for an option of type `T`: a `T`, or the value inside it if `T` is an `Option`. A `&str` may be passed for a
+/// text, a `String` for a secret, and an array for a list that may be absent.
 pub trait Setting<T> {
     /// The value as a `T`.
     fn setting(self) -> T;
@@ -88,7 +88,8 @@ pub fn read<T: Options, A: Arguments>(from: &A, others: &[&str]) -> Result<T, A:
     Ok(T::from_values(read_values(from, T::ARGUMENTS, others)?)?)
 }
 
-/// Reads options over those that the program has set: what the caller wrote wins, and nothing is required.
+/// Reads options over those that the program has set: the values that the caller wrote replace them. No argument is
+/// required.
 ///
 /// # Errors
 /// As [`read`].
@@ -100,8 +101,8 @@ pub fn read_over<T: Options, A: Arguments>(
     Ok(options.over(read_values(from, T::ARGUMENTS, others)?)?)
 }
 
-/// The values of all arguments. It is compiled once for each host, not once for each kind of
-/// options.
+/// Reads the values of all arguments. This function is compiled once for each host, not once for
+/// each kind of options.
 fn read_values<A: Arguments>(
     from: &A,
     arguments: &'static [Argument],
@@ -143,17 +144,18 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
     Error::argument(Name::of_caller(name), Code::UnknownArgument, message)
 }
 
-/// Declares the options of a function: a struct, and the description by which every host reads it.
+/// Declares the options of a function: a struct, and a description of its arguments, with which every host reads them.
 ///
-/// Each field is an argument. The first paragraph of its doc comment is the summary that a manual shows first; in
-/// backticks are names of other arguments, and values. Links would not be understood there. Its type, or a [`Kind`](crate::arguments::Kind) in brackets, says how
-/// a value is read. `[Host]` is for fields that the host sets itself after reading; they are not
-/// read by name. Arguments without a default are required, and stand before all others. Names of times end in `_ms` or `_s`,
-/// which each host spells in its own way.
+/// Each field is an argument. The first paragraph of its doc comment is the summary that a manual shows first. A text in
+/// backticks is a value, or the name of another argument. Write no links there, because not every manual resolves them.
+/// The type of the field, or a [`Kind`](crate::arguments::Kind) in brackets, determines how a value is read. `[Host]` is
+/// for fields that the host sets itself after reading; they are not read by name. Arguments without a default are
+/// required, and must be declared before all others. Names of times end in `_ms` or `_s`, which each host spells in its
+/// own way.
 ///
 /// The struct has a function `with_defaults`, which takes the required arguments, and a method for each argument that
-/// replaces its value. Other crates build it by these, because it is `#[non_exhaustive]`: a new argument with a default
-/// breaks no program. Write `struct X: Default` if no argument is required.
+/// replaces its value. Other crates build it with these, because it is `#[non_exhaustive]`, so that a new argument with a
+/// default breaks no program. Write `struct X: Default` if no argument is required.
 ///
 /// ```
 /// tallyfold::options! {
@@ -273,7 +275,7 @@ macro_rules! options {
     };
 }
 
-/// The [`Surface`](crate::arguments::Surface) of an argument, which only makers of manuals pay for.
+/// The [`Surface`](crate::arguments::Surface) of an argument, which only programs with the feature `surface` contain.
 #[cfg(feature = "surface")]
 #[macro_export]
 #[doc(hidden)]
@@ -314,7 +316,7 @@ macro_rules! about_of {
     };
 }
 
-/// The [`Surface`](crate::arguments::Surface) of an argument, which only makers of manuals pay for.
+/// The [`Surface`](crate::arguments::Surface) of an argument, which only programs with the feature `surface` contain.
 #[cfg(not(feature = "surface"))]
 #[macro_export]
 #[doc(hidden)]

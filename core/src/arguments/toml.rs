@@ -14,13 +14,13 @@ const SHOWN_CHARS: usize = 64;
 /// Up to this byte of a line, columns count characters; after it, bytes.
 const COUNTED_BYTES: usize = 4 * 1024;
 
-/// What reading gives.
+/// The result of reading a document.
 pub type Result<T> = std::result::Result<T, Wrong>;
 
 /// What is wrong in a document, where, and what would be right. It quotes no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Where.
+    /// Where it is wrong.
     pub place: Place,
     /// What would be right.
     pub text: String,
@@ -81,7 +81,7 @@ pub struct Table<'d> {
     table: &'d DeTable<'d>,
 }
 
-/// A value of a document: of a key, or an item of a list.
+/// A value of a document: the value of a key, or an item of a list.
 #[derive(Clone, Debug)]
 pub struct Entry<'d> {
     document: &'d Document<'d>,
@@ -134,8 +134,8 @@ impl<'d> Document<'d> {
         }
     }
 
-    /// The place of a byte. Far out in a long line, the column is in bytes: counting the characters for each of many keys
-    /// would take minutes.
+    /// The place of a byte. If more than 4 KiB of the line come before it, the column is counted in bytes, because counting
+    /// the characters for each of many keys would take minutes.
     fn place(&self, at: usize, key: &str) -> Place {
         let line = self.lines.partition_point(|start| *start <= at).max(1);
         let start = self.lines[line - 1];
@@ -209,7 +209,7 @@ impl<'d> Table<'d> {
 }
 
 impl<'d> Entry<'d> {
-    /// Where the key stands.
+    /// The place of the key.
     #[must_use]
     pub fn place(&self) -> Place {
         self.document.place(self.at, &self.key)
@@ -345,7 +345,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The value, which must be a whole number; the nearest that this type has, if it is longer.
+    /// The value, which must be a whole number. A number outside of `i128` becomes its least or greatest value.
     ///
     /// # Errors
     /// For another type of value.
@@ -364,7 +364,7 @@ impl<'d> Entry<'d> {
     /// The value, which must be a whole number within limits.
     ///
     /// # Errors
-    /// For another type of value, or a number beyond the limits; `what` is what is counted.
+    /// For another type of value, or a number beyond the limits. The message calls the wanted value `what`.
     pub fn within(&self, least: u64, most: u64, what: &str) -> Result<u64> {
         let number = self.whole("").ok().and_then(|whole| whole.try_into().ok());
         let within = number.filter(|number| (least..=most).contains(number));

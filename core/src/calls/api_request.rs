@@ -16,8 +16,8 @@ use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::wire::excerpt::Excerpt;
 use crate::wire::status::{Answerer, check_head};
 
-/// How often a request is sent again after a 401. More than once, because a token that another call fetched may be
-/// revoked, too. Not without end, because the service may answer this endpoint with 401 and accept the same tokens
+/// How often a request is sent again after a 401. It is more than once, because a token that another call fetched may
+/// be revoked, too. It is limited, because the service may refuse the client's tokens at this endpoint and accept them
 /// elsewhere.
 const MOST_REPLAYS: u32 = 4;
 
@@ -78,7 +78,7 @@ impl StateMachine {
         }
     }
 
-    /// Takes the head of its response.
+    /// Takes the head of the response to the request.
     fn take_head(
         &mut self,
         sent: SentRequest,

@@ -1,4 +1,5 @@
-//! The error of an exchange that failed in the host: what happened, by the names that hosts have for it.
+//! The error of an exchange that failed in the host. Its message explains the name that the host
+//! has for the failure.
 
 use super::step::HostFailure;
 use crate::code::Code;
@@ -6,10 +7,11 @@ use crate::error::Error;
 
 const REFUSED: &str = "the server's certificate is refused: ";
 
-/// What hosts call it, what that means, and whether it stays so until somebody changes something.
+/// The names that hosts have for a failure, what it means, and whether it lasts until somebody
+/// changes something.
 type Trouble = (&'static str, &'static str, bool);
 
-/// A failure of the connection to a server.
+/// The known failures of a connection to a server or a proxy.
 #[rustfmt::skip]
 const TROUBLES: &[Trouble] = &[
     ("ENOTFOUND EAI_AGAIN", "the server's name was not found: is the address right, and is there a network?", false),
@@ -35,7 +37,7 @@ const TROUBLES: &[Trouble] = &[
     ("ERR_TLS_CERT_ALTNAME_INVALID CERT_HOSTNAME_MISMATCH", "it is for another name", true),
 ];
 
-/// What hosts call a connection that was not made within the time limit.
+/// The name that hosts have for a connection that was not made within the time limit.
 pub const UNCONNECTED: &str = "ETIMEDOUT";
 
 /// The error of an exchange with that address.
@@ -71,7 +73,8 @@ pub fn broken(failure: HostFailure, detail: &str, url: &str) -> Error {
     if lasts { error.lasting() } else { error }
 }
 
-/// The error of an exchange about which a browser tells a page nothing; `origin` is the page's origin.
+/// The error of an exchange whose failure a browser hides from the page; `origin` is the page's
+/// origin.
 fn hidden(origin: &str, url: &str) -> Error {
     let origin = match origin.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => origin,

@@ -18,14 +18,14 @@ use crate::time::window::Window;
 
 /// One call, driven by the host.
 ///
-/// The loop is the same in every language: get the next [`Step`], take it, report the result, and
-/// repeat. An error from any method ends the call, except `out_of_order`: it means that the host did
-/// not do what the step said, and it changes nothing. If a call is dropped or [closed](Call::close)
-/// while it fetches a token, another call fetches the token instead.
+/// The loop is the same in every language: get the next [`Step`], do what it requests, report the
+/// result, and repeat. An error from any method ends the call, except `out_of_order`: it means that
+/// the host did not do what the step requested, and it changes nothing. If a call is dropped or
+/// [closed](Call::close) while it fetches a token, another call fetches the token instead.
 ///
-/// The page of this [crate](crate) shows a whole loop.
+/// The documentation of this [crate](crate) shows a whole loop.
 ///
-/// `T` is what the call gives: [`CountTable`](crate::CountTable), [`Json`](crate::Json) or
+/// `T` is the result of the call: [`CountTable`](crate::CountTable), [`Json`](crate::Json) or
 /// [`Token`](crate::Token), or any [`Output`] if calls to several endpoints are kept together.
 #[must_use = "a call does nothing until it is driven"]
 pub struct Call<T = Output> {
@@ -41,12 +41,12 @@ impl<T> Call<T> {
         }
     }
 
-    /// The same call for code that handles calls to several endpoints alike.
+    /// The same call, for code that handles calls to several endpoints in the same way.
     pub fn untyped(self) -> Call {
         Call::new(self.state_machine)
     }
 
-    /// Makes it a call of a patient long range, which begins at a moment of the monotonic clock.
+    /// Makes it a call of a patient long range. The call begins at `begin_ms` on the monotonic clock.
     pub(crate) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
         self.state_machine.be_patient(patient, begin_ms);
     }
@@ -57,8 +57,8 @@ impl<T> Call<T> {
     /// - After eight, it sends nothing, because the requests for other windows would fail, too; three failures may be due to
     ///   three windows. `since` is what [`Machine::failures`](crate::Machine::failures) returned when the waiting began: if the
     ///   service was down before, the call still sends one request.
-    /// - For ten seconds after the service has refused the client's credentials or tokens to a call of the same endpoint, it sends
-    ///   nothing.
+    /// - For ten seconds after the service has refused the client's credentials or tokens in a call to the same endpoint, it
+    ///   sends nothing.
     pub fn fail_fast(&mut self, since: u64) {
         self.state_machine.fail_fast(since);
     }
@@ -82,8 +82,8 @@ impl<T> Call<T> {
         self.state_machine.setback()
     }
 
-    /// How many requests of the client had failed temporarily when its last request was sent, if the
-    /// API has answered that one, well or not.
+    /// How many requests of the client had failed temporarily when the call's last request was sent.
+    /// `None` if the API has not answered that request, or has answered with a temporary failure.
     pub(crate) fn answered_after(&self) -> Option<u64> {
         self.state_machine.answered_after()
     }
@@ -93,12 +93,13 @@ impl<T> Call<T> {
         self.state_machine.service_time()
     }
 
-    /// Whether its last request went to the API itself, not to a token endpoint.
+    /// Whether the call's last request went to the API itself, not to a token endpoint.
     pub(crate) fn has_asked_api(&self) -> bool {
         self.state_machine.has_asked_api()
     }
 
-    /// Whether a late response is due to the window: the service has begun to respond, or has responded to other requests.
+    /// Whether a response was late because of its window: the service had begun to respond, or has responded to other
+    /// requests.
     pub(crate) fn is_too_slow(&self) -> bool {
         self.state_machine.is_too_slow()
     }
@@ -117,14 +118,14 @@ impl<T> Call<T> {
         self.state_machine.step(now)
     }
 
-    /// How many milliseconds are left until the call's deadline; `None` if it has none. Stop what the last step requested when
-    /// they are over, and report it with [`Call::failed`] as a timeout: an exchange, the wait for a token of the host's own
-    /// source, or a wait for another call.
+    /// How many milliseconds are left until the call's deadline; `None` if it has none. When they are over, stop what the last
+    /// step requested. For an exchange, or a wait for the host's own source of tokens, report a timeout with [`Call::failed`].
+    /// After a wait for another call, call [`Call::step`], which returns the error.
     pub fn time_left(&mut self, now: Now) -> Option<u64> {
         self.state_machine.left(now)
     }
 
-    /// Takes the status and headers of the response to the last step's request. If it gives `true`,
+    /// Takes the status and headers of the response to the last step's request. If it returns `true`,
     /// pass the body to [`Call::chunk`] and [`Call::end`]; if `false`, drop the body and get
     /// the next step.
     ///
@@ -152,7 +153,7 @@ impl<T> Call<T> {
 
     /// Reports that the exchange of the last step failed. `detail` may be the name of the host's
     /// error, such as `ECONNREFUSED` or `ConnectError`; any other text is left out of the message.
-    /// If this gives no error, get the next step.
+    /// If this returns no error, get the next step.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -183,27 +184,27 @@ impl<T> Call<T> {
     }
 
     /// The request that has ended since the last call of this method, for logs and metrics of
-    /// requests. Each request is given once. Call it after every response and every failed exchange,
-    /// also if that ended the call.
+    /// requests. Each request is returned once. Call this method after every response and every
+    /// failed exchange, even if it ended the call.
     pub fn attempt(&mut self) -> Option<Attempt> {
         self.state_machine.attempt()
     }
 
     /// After [`Step::Blocked`] with this epoch: gives up the token fetch that this call waits for, so that its next step
-    /// fetches a token itself. It is for a host in which the other call may have stopped without being
-    /// [closed](Call::close). It changes nothing if a fetch has ended since.
+    /// fetches a token itself. This is for a host in which the other call may have stopped without being
+    /// [closed](Call::close). It changes nothing if a fetch has ended since then.
     pub fn overtake(&mut self, epoch: u64) {
         self.state_machine.overtake(epoch);
     }
 
-    /// Ends the call early. It may be called at any time, also after the end.
+    /// Ends the call early. It may be called at any time, even after the end.
     pub fn close(&mut self) {
         self.state_machine.close();
     }
 }
 
 impl<T: CallOutput> Call<T> {
-    /// Gives the result of the call, once.
+    /// Returns the result of the call, once.
     ///
     /// # Errors
     /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.

@@ -1,4 +1,4 @@
-//! A wait that begins when it is first looked at.
+//! A wait that begins when its rest is first read.
 
 use crate::time::now::Now;
 
@@ -8,7 +8,7 @@ pub(crate) enum Delay {
     /// There is nothing to wait for.
     #[default]
     Over,
-    /// It starts at the next call of `step`.
+    /// It takes this many milliseconds, which start at the next call of [`Delay::rest`].
     For(u64),
     /// It ends at that time of the monotonic clock.
     Until(u64),

@@ -1,29 +1,29 @@
-//! How a service has answered lately: whether it is down, and whether it has answered since.
+//! How a service has responded lately: whether it is down, and whether it has responded since.
 
 use crate::error::Error;
 
-/// A service counts as down after this many temporary failures in a row: sending the same requests again at once is of no use.
+/// A service counts as down after this many temporary failures in a row. It is then useless to retry a request at once.
 const DOWN: u32 = 3;
-/// After this many, requests for other windows would fail, too. Fewer may be due to a few windows.
+/// After this many failures in a row, requests for other windows would fail, too. Fewer may be due to a few windows.
 pub(crate) const GONE: u32 = 8;
 
-/// How one destination of requests has answered lately. Failures are numbered, and an answer tells
-/// how many there had been when its request was sent: it shows that the service was up after those,
-/// not after later ones.
+/// How one destination of requests has responded lately. Failures are numbered. A response shows that
+/// the service was up after the failures that had happened when its request was sent, but not after
+/// later ones.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     /// The number of the last failure.
     failed: u64,
     /// Its error.
     error: Option<Error>,
-    /// How many failures there had been when a request was sent that was answered.
+    /// How many failures had happened when the latest request that was answered was sent.
     answered_after: u64,
-    /// How many requests have failed since then.
+    /// How many requests have failed since a response showed that the service was up.
     in_a_row: u32,
 }
 
 impl Health {
-    /// Takes the failure with that number.
+    /// Records the failure with that number.
     pub(super) fn fail(&mut self, number: u64, error: &Error) {
         self.failed = number;
         self.error = Some(error.clone());
@@ -38,7 +38,7 @@ impl Health {
         }
     }
 
-    /// Takes the word of the service that it is down.
+    /// Records that the service itself has shown that it is down, by requesting a long wait.
     pub(super) fn believe_down(&mut self) {
         self.in_a_row = self.in_a_row.max(DOWN);
     }
@@ -52,7 +52,7 @@ impl Health {
         self.in_a_row = self.in_a_row.max(GONE);
     }
 
-    /// The error of the last failure, while every other request would fail, too.
+    /// The error of the last failure, if every other request would fail, too.
     pub(super) fn gone(&self) -> Option<&Error> {
         self.error.as_ref().filter(|_| self.in_a_row >= GONE)
     }

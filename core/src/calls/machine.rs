@@ -44,8 +44,8 @@ impl Machine {
         self.begin(metric.into(), query, options.deadline_ms)
     }
 
-    /// Begins a call for an access token of one API: the client's own, which is fetched or renewed only if it is
-    /// time. It gives the token, for a server that hands tokens to pages: keep it as you keep a password.
+    /// Begins a call for an access token of one API. The result is the token that the client itself uses; it is fetched
+    /// or renewed only if necessary. This is for a server that passes tokens to pages. Protect the token like a password.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -98,7 +98,7 @@ impl Machine {
         &self.0.config
     }
 
-    /// What its queries need to know of it.
+    /// The properties of the client that its queries need.
     pub(crate) fn client(&self) -> Client<'_> {
         Client {
             reading: self.0.config.metrics,
@@ -106,7 +106,8 @@ impl Machine {
         }
     }
 
-    /// Whose counts the client reads. It is unknown without an address of the Control API.
+    /// Whose counts the client reads. It is unknown without an address of the Control API, unless the option
+    /// `identity` names it.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.config().identity
@@ -115,7 +116,8 @@ impl Machine {
     /// The identity as the beginning of keys in a store that several clients share.
     ///
     /// # Errors
-    /// `missing_argument` if access tokens from elsewhere decide which client it is, and the option `identity` isn't set.
+    /// `missing_argument` if the identity is unknown, or if the host provides the access tokens and neither `identity`
+    /// nor `client_id` is set.
     pub fn shared_identity(&self) -> Result<&str> {
         let identity = self
             .identity()
@@ -140,8 +142,8 @@ impl Machine {
         self.0.with(|common| common.pace.failures())
     }
 
-    /// A number that grows whenever a token fetch has ended. Then ask a call whose step was
-    /// [`Step::Blocked`](crate::Step::Blocked) for its next step.
+    /// A number that grows whenever a token fetch has ended. When it has grown, get the next step of each
+    /// call whose last step was [`Step::Blocked`](crate::Step::Blocked).
     #[must_use]
     pub fn token_epoch(&self) -> u64 {
         self.0.with(|common| common.tokens.epoch())

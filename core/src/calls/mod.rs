@@ -1,9 +1,9 @@
-//! The client as a machine: it says what to send, and the host reports what came back.
+//! The client as a state machine: it returns what to send, and the host reports what came back.
 //!
-//! [`Machine`](crate::Machine) holds what all calls of a client share: its tokens, and the pace of its requests.
-//! Each [`Call`](crate::Call) is driven by the host: `state_machine` holds the order of things in it, `api_request` and
-//! `token_request` what follows each response, `retries` what is tried again. `patience` is what a long range adds to
-//! that: calls that stop early when the service is down, so that the range can wait.
+//! [`Machine`](crate::Machine) holds what all calls of a client share: its tokens, and the pace of its requests. The
+//! host drives each [`Call`](crate::Call). `state_machine` has the order of its steps, `api_request` and
+//! `token_request` decide what follows each response, and `retries` decides what is retried. `patience` is for the
+//! calls of a long range: they stop early when the service is down, so that the range can wait.
 
 pub(crate) mod any_endpoint;
 mod api_request;

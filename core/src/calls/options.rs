@@ -98,7 +98,7 @@ crate::options! {
         user_agent: Option<&'static str> [Host] = None,
         /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
         hash_seed: u64 [Host] = 0,
-        /// The seed for the random part of every wait. The host draws a different one for each
+        /// The seed for the random part of every wait. The host draws a different seed for each
         /// client, because two clients with the same seed would retry at the same moments.
         jitter_seed: u64 [Host] = 0,
     }
@@ -134,15 +134,15 @@ pub(crate) struct Config {
     control: Result<Arc<ApiConfig<Control>>>,
     orchestration: Result<Arc<ApiConfig<Orchestration>>>,
     pub(crate) metrics: ReadOptions,
-    /// Whose counts are read; unknown without an address of the Control API.
+    /// Whose counts are read; unknown without an address of the Control API, unless the caller has named it.
     pub(crate) identity: Identity,
-    /// Whether the identity says which client it is.
+    /// Whether the identity shows which client reads the counts.
     pub(crate) is_client_known: bool,
-    /// It is masked where an error quotes the service.
+    /// Errors that quote the service mask it.
     pub(super) client_secret: Option<Secret>,
     pub(super) policy: Policy,
     pub(super) timeout: Patience,
-    /// What goes with every request.
+    /// The headers that every request contains.
     pub(super) headers: Arc<Headers>,
 }
 
@@ -338,9 +338,9 @@ const ORCHESTRATION: ApiNames = ApiNames {
 };
 
 impl MachineOptions {
-    /// The options that a machine needs in addition to the named ones, in the order in which [`Machine::new`] reports
-    /// them. No credentials are needed if tokens come from elsewhere. For callers that read options from an environment
-    /// and want to name all missing variables at once.
+    /// The options that a machine needs in addition to the `given` ones, in the order in which [`Machine::new`] reports
+    /// them. With `has_tokens`, no credentials are needed, because the tokens come from elsewhere. This is for callers that
+    /// read options from an environment and want to name all missing variables at once.
     ///
     /// ```
     /// # use tallyfold::MachineOptions;
@@ -354,7 +354,7 @@ impl MachineOptions {
         let has = |name: &str| given.contains(&name);
         let mut missing = Vec::new();
         for (api, is_used) in [
-            // Without any address, the error requests the Control API's.
+            // Without any address, the error names the one of the Control API.
             (CONTROL, has(CONTROL.base) || !has(ORCHESTRATION.base)),
             (ORCHESTRATION, has(ORCHESTRATION.base)),
         ] {
@@ -370,7 +370,7 @@ impl MachineOptions {
     }
 }
 
-/// The options of one API by the names of their arguments.
+/// The options of one API, with the names of their arguments.
 struct ApiParts<'a> {
     base: (&'static str, &'a Option<BaseAddress>),
     token_base: (&'static str, &'a Option<BaseAddress>),
@@ -416,8 +416,8 @@ impl ApiParts<'_> {
     }
 }
 
-/// Refuses credentials that are hardly what was meant: nothing, or what was copied or read along with white space, such as
-/// the end of a line.
+/// Refuses credentials that are probably a mistake: an empty text, and a text with a control character or with white space
+/// at an end, such as a line break that was copied or read with it.
 fn refuse_slips(options: &MachineOptions) -> Result<()> {
     let texts = [
         ("client_id", options.client_id.as_deref()),
@@ -449,8 +449,8 @@ fn refuse_slips(options: &MachineOptions) -> Result<()> {
     Ok(())
 }
 
-/// The identity that the options name; otherwise the address, the client, and a checksum of headers, as one may select a
-/// tenant.
+/// The identity that the options name. Without one, it consists of the address, the Client ID, and a checksum of the headers
+/// (except `user-agent`), because a header may select a tenant. Without an address, it is unknown.
 fn identity_of(options: &MachineOptions, address: Option<&BaseAddress>) -> Identity {
     let (Some(address), None) = (address, &options.identity) else {
         return options
@@ -491,7 +491,7 @@ fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {
     })
 }
 
-/// Refuses times that are longer than a timer can wait.
+/// Refuses times that are longer than a timer can wait or an exchange may take, and a timeout of 0.
 fn check_times(options: &MachineOptions) -> Result<()> {
     if options.longest_retry_wait_ms > LONGEST_TIMER_MS {
         let message = "want at most 24 days, the longest time that a timer can wait";

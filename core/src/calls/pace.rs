@@ -83,7 +83,7 @@ impl Pace {
         &mut self.health[api as usize][to as usize]
     }
 
-    /// Counts a request that failed temporarily, and gives its number.
+    /// Counts a request that failed temporarily, and returns the number of the failure.
     pub(super) fn fail(&mut self, api: Api, to: Destination, error: &Error) -> u64 {
         self.failures += 1;
         let number = self.failures;
@@ -107,7 +107,7 @@ impl Pace {
         (now.since(*sent_at) < REFUSAL_MS).then(|| error.clone())
     }
 
-    /// How long nothing may be sent to a destination.
+    /// For how many milliseconds nothing may be sent to a destination.
     pub(super) fn rest(&mut self, api: Api, to: Destination, now: Now) -> u64 {
         self.not_before(api, to).rest(now)
     }
@@ -116,9 +116,9 @@ impl Pace {
         &mut self.not_before[api as usize][to as usize]
     }
 
-    /// Obeys a `Retry-After`: nothing is sent to the destination for that long. Gives the error
+    /// Honours a `Retry-After`: nothing is sent to the destination for that long. Returns the error
     /// with that wait, or `retry_later` if the wait is longer than the caller allows. A wait that
-    /// only the patience of a long range allows is not one for all calls of the client.
+    /// only the patience of a long range allows does not make the client's other calls wait.
     pub(super) fn heed(
         &mut self,
         api: Api,
@@ -180,8 +180,8 @@ impl Pace {
         retries >= self.policy.max_retries
     }
 
-    /// How many milliseconds a long range waits before its next try, at least `floor_ms`. If a
-    /// request will be sent again, it is paid from the budget, or from what further calls will earn.
+    /// How many milliseconds a long range waits before its next try, at least `floor_ms`. If it
+    /// `pays` for that try, it pays from the budget, or from what its further calls will earn.
     pub(super) fn pause(&mut self, patient: Patient, floor_ms: u64, pays: bool) -> u64 {
         let paid = !pays || self.budget.borrow(patient.calls_left);
         let longest_ms = self.policy.longest_wait_ms;
@@ -189,7 +189,7 @@ impl Pace {
             .pause_ms(patient.tries + 1, longest_ms, paid, floor_ms)
     }
 
-    /// Pays for sending a failed request again. If the budget is used up, gives the request's
+    /// Pays for sending a failed request again. If the budget is used up, returns the request's
     /// error.
     pub(super) fn pay(&mut self, error: &Error) -> Result<()> {
         if self.budget.pay() {

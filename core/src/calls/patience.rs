@@ -14,7 +14,7 @@ pub(crate) struct Patient {
     pub(crate) repeats: bool,
 }
 
-/// A temporary failure that ended a patient call: its window is to be read again later.
+/// A temporary failure that ended a patient call. The range reads the call's window again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setback {
     /// The number of the failure among all temporary failures of the client.
@@ -23,6 +23,6 @@ pub(crate) struct Setback {
     pub(crate) wait_ms: u64,
     /// The part of it that the service has requested.
     pub(crate) floor_ms: u64,
-    /// Whether requests of others have failed too.
+    /// Whether the service counts as down, because several requests in a row have failed.
     pub(crate) is_down: bool,
 }

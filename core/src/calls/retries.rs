@@ -67,16 +67,16 @@ pub(super) struct Retries {
     fast_since: Option<u64>,
     /// How many requests of the client had failed when the last request was sent.
     sent_after: u64,
-    /// Whether the last request was answered, well or not, by the API itself.
+    /// Whether the API itself has answered the last request, other than with a temporary failure.
     is_answered: bool,
     /// The number of the last failure of this call.
     failed: Option<u64>,
     /// Whether the service was known to be up again, after a failure of this call, when its last
     /// request was sent.
     sent_when_up: bool,
-    /// The failure that ended the call, if its long range is to try again.
+    /// The failure that ended the call, if its long range should try again.
     setback: Option<Setback>,
-    /// The error after which a patient call is to be sent again.
+    /// The error after which the request of a patient call will be sent again.
     again_after: Option<Error>,
     /// The service's clock, as the last response shows it.
     pub(super) service_time: Option<ServiceTime>,
@@ -142,18 +142,18 @@ impl Retries {
         self.last
     }
 
-    /// How many requests of the client had failed when the request was sent that the API answered
-    /// last; `None` if it has not answered the last one.
+    /// How many requests of the client had failed when the last request was sent. `None` if the API
+    /// has not answered that request, or has answered with a temporary failure.
     pub(super) fn answered_after(&self) -> Option<u64> {
         self.is_answered.then_some(self.sent_after)
     }
 
-    /// The failure that ended the call, if its long range is to try again.
+    /// The failure that ended the call, if its long range should try again.
     pub(super) fn setback(&self) -> Option<Setback> {
         self.setback
     }
 
-    /// Takes a complete answer to the last request, good or not.
+    /// Records that the last request was answered, other than with a temporary failure.
     pub(super) fn answered(&mut self, pace: &mut Pace, to: Destination) {
         pace.health(self.api, to).answer(self.sent_after);
         self.is_answered = to == Destination::Api;
@@ -167,7 +167,7 @@ impl Retries {
         reply: Reply,
         mut error: Error,
     ) -> Error {
-        // Why the server for web apps was too late, this client doesn't know.
+        // This client doesn't know why the server for web apps was too late.
         let is_unknown = error.is_passed_on() && error.code() == Code::TimedOut;
         self.count_silence(reply.is_silence || is_unknown);
         if reply.is_silence {
@@ -175,8 +175,8 @@ impl Retries {
         }
         if is_passing(&error) {
             self.failed = Some(pace.fail(self.api, to, &error));
-            // A service that requests a wait without limiting a rate is down. Silence takes the whole time limit, so nobody waits
-            // for it again.
+            // A service that requests a wait without limiting a rate is down. A silent service takes the whole time limit, so
+            // no other call should wait for it.
             let is_maintained = reply.asked_ms.is_some() && error.status() != Some(429);
             if self.fast_since.is_some() && (reply.is_silence || is_maintained) {
                 pace.health(self.api, to).believe_gone();
@@ -264,7 +264,7 @@ impl Retries {
         floor_ms: u64,
         payment: Payment,
     ) -> Result<u64> {
-        // Another request at once is of no use.
+        // It is useless to send another request at once.
         let is_spent = self.silences >= MOST_SILENCES || error.is_passed_on();
         if let Some(patient) = self.patient.filter(|_| is_passing(&error)) {
             let is_down = patient.tries > 0 || pace.health(self.api, to).is_down();
@@ -285,8 +285,8 @@ impl Retries {
         Ok(wait_ms)
     }
 
-    /// The error of a service that has gone down since the caller began to wait, or is down and has requested a wait that is
-    /// not over, if the call fails fast.
+    /// If the call fails fast: the error of a service that has gone down since the caller began to wait, or that is down and
+    /// has requested a wait that is not over.
     pub(super) fn gone_down(
         &self,
         pace: &mut Pace,
@@ -322,8 +322,9 @@ impl Retries {
         });
     }
 
-    /// The error that ends the call if its retry must not be sent, although it has been paid: the service is down by now,
-    /// and the long range waits for it.
+    /// The error that ends the call if its retry must not be sent, although it was allowed before: the service is down by now,
+    /// and the long range waits for it. The range does not pay for its next try, because a retry of a request to the API has
+    /// been paid already.
     pub(super) fn gives_up(&mut self, pace: &mut Pace, now: Now) -> Option<Error> {
         let patient = self.patient.filter(|_| self.again_after.is_some())?;
         if !pace.health(self.api, self.last).is_down() {

@@ -59,21 +59,21 @@ pub(super) struct StateMachine {
     pub(super) token: Option<Secret>,
     /// When the call ends, whatever it is doing.
     pub(super) deadline: Option<Delay>,
-    /// Whether that moment comes before the time limit of the current exchange.
+    /// Whether the deadline comes before the time limit of the current exchange, or with it.
     is_cut: bool,
     /// How often the last request was sent again because of its connection.
     resent: u32,
 }
 
 pub(super) enum State {
-    /// The next request is still to be sent.
+    /// The next request has not been sent yet.
     Ready(NextRequest),
     /// The token request was sent; once the head of its response is accepted, the body is read.
     FetchesToken {
         fetch: OwnFetch,
         body: Option<Box<TokenResponse>>,
     },
-    /// The host has been asked to provide a token.
+    /// The host must provide a token.
     AwaitsToken {
         fetch: OwnFetch,
     },
@@ -82,7 +82,7 @@ pub(super) enum State {
         sent: SentRequest,
         body: Option<Box<dyn Body>>,
     },
-    /// The API has refused the request for good; the error is to quote the beginning of the body.
+    /// The API has refused the request for good. The error will quote the beginning of the body.
     Refused {
         sent: SentRequest,
         error: Error,
@@ -136,7 +136,7 @@ impl StateMachine {
         }
     }
 
-    /// Makes the call one of a patient long range, which begins at a moment of the monotonic clock.
+    /// Makes it a call of a patient long range. The call begins at `begin_ms` on the monotonic clock.
     pub(super) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
         self.retries.patient = Some(patient);
         self.state = State::Ready(NextRequest {
@@ -150,7 +150,7 @@ impl StateMachine {
         self.retries.fail_fast(since);
     }
 
-    /// The failure that ended the call, if its long range is to try again.
+    /// The failure that ended the call, if its long range should try again.
     pub(super) fn setback(&self) -> Option<Setback> {
         self.retries.setback()
     }
@@ -170,12 +170,12 @@ impl StateMachine {
         self.retries.is_too_slow()
     }
 
-    /// Whether the last request was one to the API itself.
+    /// Whether the last request went to the API itself, not to a token endpoint.
     pub(super) fn has_asked_api(&self) -> bool {
         self.retries.last() == Destination::Api
     }
 
-    /// Takes a complete answer to the last request, and keeps its result for the host.
+    /// Records a complete response to the last request, and keeps its result for the host.
     pub(super) fn answered(
         &mut self,
         to: Destination,
@@ -196,16 +196,15 @@ impl StateMachine {
         Err(error)
     }
 
-    /// Continues with the next request, or ends the call. The body of the previous response is not
-    /// wanted.
+    /// Continues with the next request, or ends the call. Returns `false`, because the body of the
+    /// previous response isn't needed.
     pub(super) fn go_on(&mut self, next: Result<NextRequest>) -> Result<bool> {
         let next = next.or_else(|error| self.fail(error))?;
         self.state = State::Ready(next);
         Ok(false)
     }
 
-    /// The call's final error if it has one; otherwise an error that says what the host should have
-    /// done.
+    /// The call's final error if it has one; otherwise an error with this message.
     fn out_of_order<T>(&self, message: &str) -> Result<T> {
         match &self.state {
             State::Failed(error) => Err(error.clone()),
@@ -243,8 +242,8 @@ enum Next {
     Fail(Error),
 }
 
-/// Decides this from the state that all calls of the client share. It decides only once requests to
-/// the API are allowed, because there may be another token by then.
+/// Decides what a call does next, from the state that all calls of the client share. It gets a token
+/// only once requests to the API are allowed, because there may be another token by then.
 fn next(
     endpoint: &dyn AnyEndpoint,
     common: &mut Common,
@@ -258,8 +257,8 @@ fn next(
         return Next::Fail(error);
     }
     let api = endpoint.api();
-    // Both waits are read now, before the call's own wait is over, because each is counted from the
-    // first time that it is read.
+    // Both waits are read now, before the call's own wait is over, because each wait starts when it
+    // is first read.
     let api_rest = match endpoint.target() {
         Target::Token => 0,
         _ => pace.rest(api, Destination::Api, now),
@@ -399,8 +398,8 @@ impl StateMachine {
         sent_ms(headers, asked_at.unix_ms).map(|sent_ms| ServiceTime { sent_ms, asked_at })
     }
 
-    /// Sends a request again, because its connection could not be used. That says nothing about the service, and does not count
-    /// as a retry.
+    /// Sends a request again, because its connection could not be used. That shows nothing about the service, and does not
+    /// count as a retry.
     fn send_again(&mut self, input: &Input<'_>) -> Result<bool> {
         let history = match &self.state {
             State::Sent { .. } => FetchHistory::default(),
@@ -420,7 +419,7 @@ impl StateMachine {
         }))
     }
 
-    /// Ends the call in the middle of an exchange, because its deadline has come. That says nothing about the service.
+    /// Ends the call in the middle of an exchange, because its deadline has come. That shows nothing about the service.
     fn end_late(&mut self, input: &Input<'_>) -> Result<bool> {
         match self.state {
             State::FetchesToken { .. } | State::Sent { .. } => {

@@ -1,9 +1,9 @@
-//! What a call asks its host to do, and how the host reports a failure.
+//! What a call requests from its host, and how the host reports a failure.
 
 use crate::access::api::Api;
 use crate::wire::request::Request;
 
-/// What the host is to do next. A host must take every step, so a new one breaks its build, on purpose.
+/// What the host must do next. A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Clone, Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum Step {
@@ -18,7 +18,7 @@ pub enum Step {
         /// The API that the token must be for.
         api: Api,
     },
-    /// Another call of this client is getting the token. Ask again once
+    /// Another call of this client is getting the token. Call `step` again once
     /// [`Machine::token_epoch`](crate::Machine::token_epoch) is no longer `epoch`.
     Blocked {
         /// The current epoch.

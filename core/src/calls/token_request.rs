@@ -35,7 +35,7 @@ impl StateMachine {
                 self.state = State::FetchesToken { fetch, body: None };
                 Step::Send(request)
             }
-            // Its requests have no token, so it never fetches one.
+            // The requests of this client have no token, so no call fetches one.
             TokenSource::None => Step::Done,
         }
     }
@@ -71,7 +71,7 @@ impl StateMachine {
         }
     }
 
-    /// Takes the head of its response.
+    /// Takes the head of the response to the token request.
     fn take_token_head(
         &mut self,
         fetch: OwnFetch,

@@ -33,16 +33,16 @@ pub struct Deltas {
 }
 
 impl Deltas {
-    /// The three, in their order.
+    /// The three changes: of success, errors and filtered.
     #[must_use]
     pub fn each(self) -> [i128; 3] {
         [self.success, self.errors, self.filtered]
     }
 
-    /// The three as signed 64-bit integers, which the columns of a data frame hold.
+    /// The three changes as signed 64-bit integers, which the columns of a data frame hold.
     ///
     /// # Errors
-    /// `count_overflow` if one is below -2^63 or above 2^63 - 1.
+    /// `count_overflow` if a change is below -2^63 or above 2^63 - 1.
     pub fn signed(self) -> Result<[i64; 3]> {
         let too_large = |_| {
             let message = "a change is beyond a signed 64-bit integer, which this column holds; the rows have it \
@@ -57,7 +57,7 @@ impl Deltas {
         ])
     }
 
-    /// Their digits, with a `-` before those below 0.
+    /// The digits of the three changes, with a `-` if a change is negative.
     pub(crate) fn digits(self) -> [Digits; 3] {
         self.each().map(|delta| Digits {
             sign: if delta < 0 { "-" } else { "" },

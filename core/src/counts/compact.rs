@@ -1,7 +1,7 @@
 //! A table in few bytes, for another process that runs the same version: about six bytes for each row of each window.
 //!
-//! After the format follow the saved table as JSON without any row, the rows of all windows together as dictionaries
-//! and ids, the rows of each window as [`Packed`], and a checksum. All lengths are 32-bit numbers, least byte first.
+//! The parts are the format, the saved table as JSON without any row, the rows of all windows together as dictionaries
+//! and ids, the rows of each window as [`Packed`], and a checksum. All lengths are 32-bit little-endian numbers.
 
 use tallyfold_engine::{Counts, Packed, Rows};
 
@@ -62,7 +62,7 @@ impl CountTable {
         bytes
     }
 
-    /// The table that [`CountTable::to_compact`] has made into bytes.
+    /// Reads the bytes that [`CountTable::to_compact`] has returned.
     ///
     /// # Errors
     /// `invalid_table` for any other bytes.
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// A wrong length, id or place is an error also if the checksum is right.
+    /// A wrong length, id or place must not cause a panic, even if the checksum is right.
     #[test]
     fn no_bytes_make_it_panic() {
         let bytes = table().to_compact();

@@ -45,8 +45,8 @@ struct Side {
 /// Compares two tables, group by group.
 ///
 /// The tables may cover any times: windows of different lengths, or both the same time. Counts are
-/// not scaled; [`Comparison::before_coverage`] and [`Comparison::after_coverage`] say which time
-/// they cover.
+/// not scaled; [`Comparison::before_coverage`] and [`Comparison::after_coverage`] return the time
+/// that they cover.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -339,7 +339,7 @@ impl Row<'_, Comparison> {
         (self.presence() != Presence::Vanished).then_some(counts)
     }
 
-    /// How the counts changed. If a table lacks the group, its counts are taken as 0.
+    /// How the counts changed. If a table lacks the group, its counts are 0 here.
     #[must_use]
     pub fn delta(&self) -> Deltas {
         self.frame.row_delta(self.index)

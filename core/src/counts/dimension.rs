@@ -70,7 +70,8 @@ impl Dimensions {
     /// The number of all dimensions.
     pub(crate) const MOST: usize = Dimension::ALL.len();
 
-    /// Parses names, which may be none, into dimensions. `argument` names the argument in errors.
+    /// Parses a list of names, which may be empty, into dimensions. `argument` names the argument
+    /// in errors.
     ///
     /// # Errors
     /// `unknown_dimension` and `repeated_dimension`.
@@ -134,7 +135,7 @@ impl Dimensions {
         }
     }
 
-    /// Refuses what the endpoint of `metric` can't group by (service reference 4.5).
+    /// Refuses dimensions that the endpoint of `metric` can't group by (service reference 4.5).
     ///
     /// # Errors
     /// `unknown_dimension`.
@@ -157,7 +158,7 @@ impl Dimensions {
         self.len += 1;
     }
 
-    /// How many.
+    /// The number of dimensions.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.len)
@@ -186,7 +187,7 @@ impl Dimensions {
         self.iter().map(Dimension::as_str).collect()
     }
 
-    /// The positions of the other dimensions, if they are among these.
+    /// The positions of the other dimensions that are among these.
     pub(crate) fn positions(&self, others: &Self) -> Vec<usize> {
         others
             .iter()

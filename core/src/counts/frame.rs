@@ -12,7 +12,7 @@ use super::metric::Metric;
 use super::series_window::SeriesWindow;
 
 /// Rows of labels and numbers: a [`CountTable`](crate::CountTable), a [`Series`](crate::Series) or a
-/// [`Comparison`](crate::Comparison). None of them changes, and each has its rows sorted by their labels.
+/// [`Comparison`](crate::Comparison). They are immutable, and their rows are sorted by their labels.
 pub trait Frame {
     /// The dimensions of the rows, in sorting order.
     fn dimensions(&self) -> &Dimensions;
@@ -20,10 +20,10 @@ pub trait Frame {
     /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) got no metric.
     fn metric(&self) -> Option<Metric>;
 
-    /// How many rows.
+    /// The number of rows.
     fn len(&self) -> usize;
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -161,11 +161,12 @@ pub struct Column<'a> {
     pub side: Option<&'static str>,
     /// The name of a dimension or of a count; `window` or `presence`.
     pub name: &'static str,
-    /// What it holds, row by row.
+    /// The values, row by row.
     pub values: Values<'a>,
 }
 
-/// What a column holds, row by row. A host must build every kind of column, so a new one breaks its build, on purpose.
+/// The values of a column, row by row. A host must support every kind of column, so a new kind breaks its build, on
+/// purpose.
 #[derive(Clone, Copy, Debug)]
 pub enum Values<'a> {
     /// Texts that repeat.

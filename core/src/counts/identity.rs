@@ -6,7 +6,7 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::spelling::{Name, Words, words};
 
-/// Which cluster and which client counts belong to, as a text without a secret; none if it isn't known.
+/// The cluster and the client that counts belong to, as a text without a secret. It may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity(Option<Arc<str>>);
 
@@ -17,13 +17,14 @@ impl Identity {
         Self(Some(text.into()))
     }
 
-    /// The text; `None` if it isn't known whose counts they are.
+    /// The text; `None` if the identity is unknown.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// The identity of counts that are added to these. Counts of unknown origin are taken as they are.
+    /// The identity of the sum of these counts and others. Counts with an unknown identity may be
+    /// added to any others.
     ///
     /// # Errors
     /// `incompatible_tables` if both are known and differ.
@@ -39,7 +40,7 @@ impl Identity {
     }
 }
 
-/// Says whose counts are which, and what to do.
+/// The message about counts of two identities: whose they are, and what to do.
 pub(crate) fn foreign(own: &str, others: &str) -> Words {
     words![
         ["these are counts of ", others, ", not of ", own].concat(),

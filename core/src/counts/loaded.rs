@@ -23,9 +23,9 @@ pub(crate) struct Loaded {
     /// What the table counts.
     pub(crate) subject: Subject,
     pub(crate) parts: Vec<Part>,
-    /// The totals of all parts, as the JSON says.
+    /// The totals of all parts, as the JSON states them.
     pub(crate) totals: Counts,
-    /// The table's checksum, as the JSON says; `None` for a format without one.
+    /// The table's checksum, as the JSON states it; `None` for a format without one.
     pub(crate) digest: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
     })
 }
 
-/// Reads the digest. The format says whether there is one.
+/// Reads the digest. The format determines whether there is one.
 fn load_digest(format: &Tree<'_>, digest: &Tree<'_>) -> Result<Option<String>> {
     match (format.text(), digest.given()) {
         (Some(FORMAT), Some(digest)) => Ok(Some(text(digest, "$.digest")?.to_owned())),

@@ -98,7 +98,7 @@ impl CountTable {
 impl CountTable {
     /// Adds up the tables of several clusters or clients, which cover the same time. The label is the identity of the sum.
     ///
-    /// Where tables were read by other windows, the sum has the smallest windows that all of them fit into.
+    /// If the tables have different windows, the sum has the smallest windows that contain whole windows of all tables.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -173,7 +173,8 @@ impl CountTable {
     }
 }
 
-/// In one place, because each use would have a copy of the sorting in the WebAssembly.
+/// Sorts parts by their windows. It is a function, because otherwise each use would add a copy of the sorting to the
+/// WebAssembly.
 fn sort(parts: &mut [Part]) {
     parts.sort_unstable_by_key(|part| part.window);
 }

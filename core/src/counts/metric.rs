@@ -1,4 +1,4 @@
-//! The two analytics endpoints, by the counts that they give.
+//! The two analytics endpoints, by the counts that they return.
 
 crate::names! {
     /// Which counts are requested: the two analytics endpoints (service reference 4.4 and 4.5).

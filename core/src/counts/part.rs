@@ -27,7 +27,7 @@ pub(crate) struct Part {
 #[derive(Clone, Debug)]
 pub(crate) enum PartRows {
     Own(Arc<Rows>),
-    /// They are packed, next to the sum of all parts that were packed together.
+    /// The rows are packed. They refer to the sum of all parts that were packed together.
     Packed {
         sum: Arc<Rows>,
         rows: Arc<Packed>,
@@ -47,7 +47,7 @@ impl PartRows {
         matches!(self, Self::Packed { .. })
     }
 
-    /// How many bytes they take, about.
+    /// About how many bytes they take.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Own(rows) => rows.bytes(),
@@ -65,8 +65,9 @@ impl PartRows {
 }
 
 impl Part {
-    /// The sum of this part and the one right after it; `None` if it is not, if one of them may still change, if only
-    /// one of them has reported totals, or if a sum would be above 2^64 - 1. `width` is the number of columns.
+    /// The sum of this part and another. `None` if the other part does not begin where this one ends, if one of them
+    /// may still change, if only one of them has reported totals, if a sum would be above 2^64 - 1, or if the values
+    /// would take more than 1 GiB. `width` is the number of columns.
     pub(crate) fn joined(&self, other: &Self, width: usize) -> Option<Self> {
         if self.provisional || other.provisional || self.window.end() != other.window.start() {
             return None;
@@ -189,7 +190,7 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
     }
     sums.extend(packed.into_iter().map(|(sum, some)| {
         if some.len() == PACKED_TOGETHER {
-            // They are all that were packed together.
+            // These are all parts that were packed together.
             Arc::clone(sum)
         } else {
             Arc::new(sum.sum_of(some.into_iter()))

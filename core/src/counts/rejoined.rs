@@ -11,12 +11,13 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 
 impl CountTable {
-    /// Puts a table together that was taken apart for a program whose parts have memories of their own, such as two
-    /// instances of WebAssembly: the table grouped by no dimension, which holds what is known of each window, and the
-    /// columns of the table by window.
+    /// Rebuilds a table that was taken apart for a program whose parts have separate memories, such as two instances of
+    /// WebAssembly. `totals` is the table grouped by no dimension, which has the properties of each window. `columns`
+    /// are the columns of the table by window.
     ///
     /// # Errors
-    /// `unknown_dimension` and `repeated_dimension`; `invalid_argument` if they are not of the same table.
+    /// `unknown_dimension` and `repeated_dimension`; `invalid_argument` if they are not of the same table;
+    /// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
     pub fn of_columns(totals: &Self, columns: &WindowedColumns) -> Result<Self> {
         let other = || {
             let message = "want the columns of a table as they are, and the totals of the same one";
@@ -69,7 +70,7 @@ mod tests {
     use crate::fold::aggregator::{Aggregator, AggregatorOptions};
     use crate::time::window::Window;
 
-    /// A quarter of an hour in which some integrations sent something; `seed` says which, and how much.
+    /// A quarter of an hour in which some integrations sent something; `seed` determines which, and how much.
     fn quarter(number: u64, seed: u64) -> CountTable {
         let instant =
             |number: u64| format!("2026-01-01T{:02}:{:02}:00Z", number / 4, number % 4 * 15);
@@ -114,7 +115,7 @@ mod tests {
         CountTable::merge_all(&all).unwrap()
     }
 
-    /// The columns of a table, as a host reads them off its series.
+    /// The columns of a table, as a host reads them from its series.
     fn columns(table: &CountTable) -> WindowedColumns {
         let series = table.by_window(None).unwrap();
         let counts = series.counts();

@@ -43,7 +43,7 @@ impl<'a> Remap<'a> {
     }
 }
 
-/// Dictionaries with the values of both, and the rows of both with the ids there.
+/// Dictionaries with the values of both, and the rows of both with their ids in these dictionaries.
 ///
 /// # Errors
 /// `group_limit`.

@@ -45,7 +45,7 @@ pub(crate) struct SavedFilter<'a> {
 /// A window of a table. Its rows are unpacked only while it is written.
 pub(crate) struct SavedWindow<'a>(pub(crate) &'a Part);
 
-/// The same as it is written.
+/// A window in the form in which it is written.
 #[derive(Serialize)]
 struct WrittenWindow<'a> {
     start: Timestamp,
@@ -95,7 +95,7 @@ impl<'a> SavedTable<'a> {
     /// A table of some windows; `None` if there are none.
     pub(crate) fn of_windows(subject: &'a Subject, parts: &[&'a Part]) -> Option<Self> {
         let totals = parts.iter().map(|part| part.rows.totals());
-        // If they overflow, whatever reads these windows will end with that error.
+        // If they overflow, everything that adds these windows up ends with that error.
         let totals = totals.fold(Counts::default(), |sum, totals| {
             sum.checked_add(totals).unwrap_or(sum)
         });

@@ -58,12 +58,12 @@ pub struct Series {
     whole: Arc<Rows>,
 }
 
-/// The most rows of a series that is filled: about 1.5 GiB.
+/// The most rows of a filled series: about 1.5 GiB.
 const MOST_FILLED: usize = 1 << 25;
 
 impl CountTable {
-    /// The counts by window. Without a step, each response keeps its own window. With one, each is
-    /// added to the step of the UTC day that it lies in.
+    /// The counts by window. Without a step, each response keeps its own window. With a step, each
+    /// response is added to the step of the UTC day that contains it.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -90,7 +90,7 @@ impl CountTable {
     /// The counts by day of a time zone. When its clocks change, a day has 23 or 25 hours.
     ///
     /// The core knows no time zones, so the caller passes the timestamps at which days begin there, sorted, from the
-    /// first window's day to the end of the last window's. The step is `1d`: shorter ones need no time zone.
+    /// first window's day to the end of the last window's day. The step must be `1d`: shorter steps need no time zone.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));

@@ -10,16 +10,16 @@ use crate::time::window::Window;
 pub struct SeriesWindow {
     /// The step; if the series has no step, the window of the response.
     pub window: Window,
-    /// Whether the table covers all of the window, and it had ended when it was read. If not, the counts cover only a
-    /// part of the window.
+    /// Whether the table covers all of the window, and the window had ended when it was read. If not, the counts cover
+    /// only a part of the window.
     pub complete: bool,
-    /// Whether its counts may still change, because a response in it was read so early
+    /// Whether its counts may still change, because one of its responses was read so early
     /// ([`CountTable::provisional`](crate::CountTable::provisional)).
     pub provisional: bool,
 }
 
 impl SeriesWindow {
-    /// Whether its counts are all that there are and no longer change: it is complete and not provisional.
+    /// Whether its counts are final: the window is complete and not provisional.
     #[must_use]
     pub fn settled(&self) -> bool {
         self.complete && !self.provisional

@@ -22,9 +22,9 @@ use crate::wire::json::writer::json_of;
 
 /// Counts by dimension values, of one response or of several that were merged.
 ///
-/// A table does not change: its methods make new ones. Rows are sorted by their dimension values
-/// (by UTF-8 bytes, in the order of the dimensions), whatever order they came in.
-/// It remembers which window each count belongs to, so that a window can be replaced.
+/// A table is immutable: its methods return new tables. Rows are sorted by their dimension values
+/// (by UTF-8 bytes, in the order of the dimensions), in whatever order the service sent them. The
+/// table stores which window each count belongs to, so that a window can be replaced.
 ///
 /// ```
 /// # use tallyfold::{Aggregator, AggregatorOptions, Frame};
@@ -106,7 +106,7 @@ impl CountTable {
         Self::merge_all(&tables.collect::<Vec<_>>())
     }
 
-    /// The windows whose counts may still change, because they were read so early after their end; sorted.
+    /// The windows whose counts may still change, because they were read so soon after their end; sorted.
     ///
     /// [`Collect`](crate::Collect) and [`Follow`](crate::Follow) decide by their `settle_ms`, a single
     /// call by the default of an hour. An [`Aggregator`](crate::Aggregator) has no clock, and so its
@@ -117,7 +117,7 @@ impl CountTable {
         provisional.map(|part| part.window).collect()
     }
 
-    /// The same table; some of its windows had not ended when they were read.
+    /// The same table with other marks: `is_unfinished` returns whether a window had not ended when it was read.
     pub(crate) fn unfinished(mut self, is_unfinished: impl Fn(Window) -> bool) -> Self {
         for part in &mut self.parts {
             part.unfinished = is_unfinished(part.window);
@@ -125,7 +125,7 @@ impl CountTable {
         self
     }
 
-    /// The same table with other marks: `is_provisional` says whether a window may still change.
+    /// The same table with other marks: `is_provisional` returns whether a window may still change.
     pub(crate) fn marked(mut self, is_provisional: impl Fn(Window) -> bool) -> Self {
         for part in &mut self.parts {
             part.provisional = is_provisional(part.window);
@@ -326,7 +326,7 @@ impl CountTable {
         Self::of_parts(subject, parts)
     }
 
-    /// Reads what [`Frame::to_json`] wrote of a table, and checks that it still adds up.
+    /// Reads a table that [`Frame::to_json`] has written, and checks that it still adds up.
     ///
     /// # Errors
     /// `invalid_table`, with the JSON path or the byte offset.
@@ -343,7 +343,7 @@ impl CountTable {
             let message = "the totals are not the sums of the rows: the table was changed";
             return Err(invalid_at("$.totals", message));
         }
-        // Last, so that a mistake is reported at its own place, if it has one.
+        // This is checked last, so that a mistake is reported at its own place, if it has one.
         if digest.is_some_and(|digest| digest != table.saved().digest()) {
             let message = "the table is not what was saved: it was damaged or changed";
             return Err(invalid_at("$.digest", message));

@@ -40,8 +40,8 @@ impl<'a> Tree<'a> {
         Ok(builder.whole)
     }
 
-    /// Reads a document, but keeps the fields of its object as they are written; `Null` if it is
-    /// no object.
+    /// Reads a document, but keeps the fields of its object as they are written; `Null` if it
+    /// isn't an object.
     pub(crate) fn read_fields(json: &'a [u8]) -> Result<Self, NoJson> {
         let mut builder = FieldsBuilder {
             json,
@@ -218,7 +218,8 @@ struct FieldsBuilder<'a> {
 }
 
 impl FieldsBuilder<'_> {
-    /// Keeps the value of the last key, which is followed by a comma, if at all, before this offset.
+    /// Keeps the value of the last key. Between it and this offset are only white space, and
+    /// perhaps a comma.
     fn end_value(&mut self, end: usize) {
         let last = self.fields.as_mut().and_then(|fields| fields.last_mut());
         if let (Some((_, value)), Some(start)) = (last, self.start.take()) {

@@ -1,4 +1,4 @@
-//! Rows window by window, read where they are kept: for crates that write them elsewhere.
+//! Rows by window, read in place, for crates that write them elsewhere.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use super::series::Series;
 use super::table::CountTable;
 use crate::time::window::Window;
 
-/// The rows of a table, a series or a comparison by window. Nothing is copied: a clone takes memory for each window,
-/// none for rows.
+/// The rows of a table, a series or a comparison by window. Rows are not copied: a clone takes memory only for each
+/// window.
 #[derive(Clone, Debug)]
 pub struct Windowed {
     /// The endpoint that the counts are from.
@@ -33,15 +33,15 @@ pub struct Windowed {
     pub windows: Vec<WindowRows>,
 }
 
-/// The rows of one window, sorted. As an iterator it gives each row's key, which holds the position of each of its
+/// The rows of one window, sorted. As an iterator, it returns each row's key, which holds the position of each of its
 /// values in [`Windowed::dictionaries`], and its counts, or their changes.
 #[derive(Clone, Debug)]
 pub struct WindowRows {
     /// The window.
     pub window: Window,
-    /// Whether the counts are all that there are and no longer change.
+    /// Whether the counts are complete and no longer change.
     pub settled: bool,
-    /// The totals that the response reported; none for filtered counts, and for counts that aren't from a response.
+    /// The totals that the response reported; `None` for filtered counts, and for counts that aren't from a response.
     pub reported: Option<Counts>,
     kept: Kept,
 }
@@ -51,7 +51,7 @@ pub struct WindowRows {
 enum Kept {
     /// Rows of these positions.
     Rows(Arc<dyn Keyed>, Range<usize>),
-    /// Rows of a larger set that are packed.
+    /// Packed rows, which refer to a larger set of rows.
     Packed {
         sum: Arc<Translated>,
         packed: Arc<Packed>,
@@ -114,8 +114,8 @@ impl Keyed for Comparison {
 }
 
 impl WindowRows {
-    /// The rows of each window, which is given with whether it is settled; `window_ids` has the position of each row's
-    /// window, sorted.
+    /// The rows of each window. `windows` has the windows, and whether each is settled. `window_ids` has the position
+    /// of each row's window, sorted.
     pub(super) fn all(
         rows: &Arc<dyn Keyed>,
         window_ids: &[u32],

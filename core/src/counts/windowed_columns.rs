@@ -1,4 +1,4 @@
-//! Rows window by window that come from another memory, as columns.
+//! Rows by window that come from another memory, as columns.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::window::Window;
 
-/// The rows of a series, or the changes of a comparison, as columns of equal length: for a program whose parts have
-/// memories of their own, such as two instances of WebAssembly.
+/// The rows of a series, or the changes of a comparison, as columns of equal length. They are for a program whose parts
+/// have separate memories, such as two instances of WebAssembly.
 #[derive(Clone, Debug, Default)]
 pub struct WindowedColumns {
     /// The endpoint that the counts are from.
@@ -39,11 +39,11 @@ pub struct WindowedColumns {
 }
 
 impl Windowed {
-    /// The rows of columns.
+    /// The rows in the columns, by window.
     ///
     /// # Errors
     /// `unknown_dimension` and `repeated_dimension`; `invalid_argument` if columns have different lengths, a position
-    /// is one that there is not, or windows or rows are not sorted.
+    /// is out of range, or windows or rows are not sorted.
     pub fn of_columns(columns: WindowedColumns) -> Result<Self> {
         let dimensions = columns.checked()?;
         let columns = Arc::new(columns);
@@ -59,7 +59,7 @@ impl Windowed {
 }
 
 impl WindowedColumns {
-    /// The dimensions of sound columns.
+    /// The dimensions, if the columns are sound.
     pub(super) fn checked(&self) -> Result<Dimensions> {
         if !self.is_sound() {
             let message = "want the columns of a table, a series or a comparison as they are";

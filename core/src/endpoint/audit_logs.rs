@@ -1,8 +1,8 @@
 //! List audit logs (service reference 4.2).
 //!
 //! `GET {base_url}/api/v1/audit-logs?page=…&perPage=…` with an Orchestration API token. The
-//! reference does not show the response, so it is only checked to be one JSON document, and given
-//! to the caller unchanged.
+//! reference does not show the response, so the call only checks that it is one JSON document, and
+//! returns it unchanged.
 
 use super::contract::{Client, Endpoint, Json};
 use super::json::JsonBody;
@@ -40,7 +40,7 @@ pub(crate) struct AuditLogsQuery {
     limits: Limits,
 }
 
-/// Checks a caller's options. It is an assumption that both start at 1.
+/// Checks a caller's options. It is an assumption that both numbers must be at least 1.
 pub(crate) fn query(options: &AuditLogsOptions, client: &Client<'_>) -> Result<AuditLogsQuery> {
     for (name, value) in [("page", options.page), ("per_page", options.per_page)] {
         if value.is_some_and(|value| value < 1) {

@@ -23,18 +23,18 @@ pub(crate) struct Client<'a> {
     pub(crate) identity: &'a Identity,
 }
 
-/// A call of an API, with a token of that API.
+/// A query of one endpoint: it makes the request, with a token of the endpoint's API, and the reader of the response.
 pub(crate) trait Endpoint: Send + 'static {
     /// The API whose tokens it needs.
     type Audience: Audience;
-    /// Makes the reader of its response.
+    /// The reader of its response.
     type Body: Body;
-    /// What a call to it gives.
+    /// The result of a call to it.
     type Output: CallOutput;
 
     /// The requested window; `None` if the endpoint has none.
     fn window(&self) -> Option<Window>;
-    /// The request with a token; without one, if the server at that address adds it.
+    /// The request with a token; without a token if the server at that address adds it.
     fn request(&self, base: &BaseAddress, token: Option<&AccessToken<Self::Audience>>) -> Request;
     fn body(&self) -> Self::Body;
 }
@@ -47,7 +47,7 @@ pub(crate) trait Body: Send + 'static {
 
 /// The result of a call to one endpoint, or [`Output`] for a call to any of them.
 pub trait CallOutput: Sized + sealed::Sealed {
-    /// The result in an output; `None` if it is of another endpoint.
+    /// The result in an output; `None` if the output is of another endpoint.
     #[doc(hidden)]
     fn of(output: Output) -> Option<Self>;
 }
@@ -56,8 +56,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The result of a call to any endpoint. A binding must hand on every kind of result, so a new one breaks its build, on
-/// purpose; a program that calls one endpoint gets the type of that endpoint ([`Call::output`](crate::Call::output)).
+/// The result of a call to any endpoint. A binding must return every kind of result, so a new kind breaks its build, on
+/// purpose. A program that calls one endpoint gets the type of that endpoint ([`Call::output`](crate::Call::output)).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Counts.
@@ -68,8 +68,8 @@ pub enum Output {
     Token(Token),
 }
 
-/// A JSON document whose shape the reference does not show, such as a page of audit logs. It was checked to be JSON, and is
-/// unchanged.
+/// A JSON document whose shape the reference does not show, such as a page of audit logs. The call has checked that it is
+/// JSON, and has not changed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(pub(super) Vec<u8>);
 
@@ -80,7 +80,7 @@ impl Json {
         &self.0
     }
 
-    /// The same without a copy.
+    /// The document as the service has sent it, without a copy.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0

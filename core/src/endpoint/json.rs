@@ -33,7 +33,8 @@ impl JsonBody {
     }
 }
 
-/// Takes any shape, of numbers that every host can hold.
+/// Accepts any shape. Numbers must be within the range of a 64-bit float, so that every host can
+/// hold them.
 struct AnyShape;
 
 impl Visitor for AnyShape {

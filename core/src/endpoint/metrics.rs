@@ -86,7 +86,7 @@ pub(crate) struct MetricsQuery {
     options: ReadOptions,
 }
 
-/// The request body, in the order of the reference's table.
+/// The request body, with its fields in the order of the reference's table.
 #[derive(Serialize)]
 struct Fields {
     start: String,
@@ -119,7 +119,7 @@ impl MetricsQuery {
         })
     }
 
-    /// The same counts from a request for these dimensions, which include the kept ones.
+    /// A query for the same counts that requests these dimensions, which must include the kept ones.
     pub(crate) fn requesting(self, dimensions: &[Dimension]) -> Result<Self> {
         let requested = Dimensions::requested(dimensions)?;
         requested.check_available(self.metric())?;

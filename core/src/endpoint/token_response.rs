@@ -12,7 +12,7 @@ use crate::wire::json::path::{Place, Shown};
 use crate::wire::json::writer::json_of;
 use crate::wire::limits::Limits;
 
-/// A token response is shorter than this; a longer body is refused.
+/// The limits of a token response. A response beyond them is refused.
 const LIMITS: Limits = Limits {
     depth: 8,
     string_bytes: 16 * 1024,

@@ -1,4 +1,4 @@
-//! Makes a [`CountTable`] of response bytes: each response counts whole or not at all.
+//! Makes a [`CountTable`] from response bytes. Responses are all-or-nothing.
 
 use super::read_options::ReadOptions;
 use super::shape::ResultShape;
@@ -34,8 +34,8 @@ crate::options! {
         /// Which deviations to tolerate.
         tolerate: Tolerate = Tolerate::default(),
         /// The seed of the hashes. No result depends on it. Draw it at random if dimension values
-        /// may come from strangers, who could otherwise choose values that collide and make the
-        /// fold slow.
+        /// may come from strangers, who could otherwise choose values whose hashes collide, so that
+        /// reading takes very long.
         hash_seed: u64 [Host] = 0,
     }
 }
@@ -88,8 +88,8 @@ impl Aggregator {
         Ok(AggregatorPlan::new(dimensions, options)?.aggregator(hash_seed))
     }
 
-    /// An aggregator for a response with these dimensions, whose table is of that subject. Its errors show
-    /// these keys.
+    /// An aggregator for a response with the `requested` dimensions. Its table counts the `subject`. Its
+    /// errors show only the keys in `shown`.
     pub(crate) fn of_parts(
         requested: Dimensions,
         subject: Subject,
@@ -106,7 +106,7 @@ impl Aggregator {
         })))
     }
 
-    /// Reads the next bytes of the body, as many as there are.
+    /// Reads the next bytes of the body, any number of them.
     ///
     /// # Errors
     /// Every error of kind `response`, with the JSON path and the byte offset. After an error the
@@ -124,7 +124,7 @@ impl Aggregator {
         }
     }
 
-    /// Ends the body and gives the table. A truncated body is detected only here.
+    /// Ends the body and returns the table. A truncated body is detected only here.
     ///
     /// # Errors
     /// As [`Aggregator::push`], and `empty_body` and `truncated_body`; `out_of_order` once the

@@ -1,4 +1,4 @@
-//! Response bytes to a table: each response counts whole or not at all.
+//! Makes tables from response bytes. Responses are all-or-nothing.
 
 pub(crate) mod aggregator;
 pub(crate) mod read_options;

@@ -178,7 +178,7 @@ impl ResultShape {
                 EntryLimits {
                     string_bytes: limits.string_bytes,
                     keys: limits.keys,
-                    // Below the result and its array.
+                    // The entries are nested in the result and its array.
                     depth: limits.depth.saturating_sub(2),
                 },
             ),
@@ -427,7 +427,7 @@ fn count(event: Event<'_>, place: &Place<'_>) -> Result<u64> {
     }
 }
 
-/// Reads `start` or `end`, which must be the requested timestamp in any form.
+/// Reads `start` or `end`, which must be the requested timestamp, in any form.
 fn echoed_instant(
     event: Event<'_>,
     place: &Place<'_>,

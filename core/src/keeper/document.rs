@@ -90,7 +90,7 @@ impl DocumentKind {
     }
 }
 
-/// Whether the checksum of a document, of whatever kind, matches its bytes.
+/// Whether the checksum of a document of any kind matches its bytes.
 pub(crate) fn is_sealed(json: &[u8]) -> bool {
     let parts = after(json).and_then(|at| {
         let (written, rest) = json[at..].split_at(end_of_digest(&json[at..])?);
@@ -245,7 +245,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Checks that what was stored is not from the future. Two clocks may differ by five minutes.
+/// Checks that a stored timestamp is at most five minutes ahead of the clock: two clocks may differ by that much.
 ///
 /// # Errors
 /// `invalid_checkpoint`, with both times.

@@ -17,7 +17,7 @@ const LONGEST_SILENCE_MS: i64 = 60_000;
 
 const IN_USE: &str = "another collect is using this checkpoint";
 
-/// What to do next for a lease. A host must take every step, so a new one breaks its build, on purpose.
+/// What to do next for a lease. A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
     /// Create a file with this name and the content [`Lease::TEXT`], atomically and accessible only to its owner.
@@ -78,7 +78,7 @@ pub struct Lease {
     host: String,
     /// The part between `lock-` and the random number in the names of this process's files.
     process: String,
-    /// What follows the random number: the thread, if it can end alone.
+    /// What follows the random number: the thread, if it can end before its process.
     thread: String,
     nonce: u64,
     name: String,
@@ -181,7 +181,7 @@ impl Lease {
         }
     }
 
-    /// A file was created or removed, or a wait has ended.
+    /// Reports that a file was created or removed, or that a wait has ended.
     pub fn done(&mut self) {
         match self.state {
             State::Creating => self.state = State::Listing,
@@ -265,13 +265,13 @@ impl Lease {
         };
     }
 
-    /// The last of the others does not have the lease.
+    /// The process of the last file in `others` does not have the lease. Checks the next file.
     fn judged(&mut self) {
         self.others.pop();
         self.look();
     }
 
-    /// The last of the others has the lease.
+    /// Gives up this try: the process of the last file in `others` may have the lease, or this process's file was removed.
     fn withdraw(&mut self) {
         self.holder = self.others.pop();
         self.state = State::Withdrawing;
@@ -286,7 +286,7 @@ mod tests {
 
     const HERE: &str = "0123456789abcdef";
 
-    /// A folder, as names of files and when they were written; and the processes of its machine.
+    /// A folder, as the names of its files and when they were written, and the processes of this machine.
     #[derive(Default)]
     struct World {
         files: BTreeMap<String, i64>,
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(end, LeaseStep::Held);
         assert_eq!(world.names(), [main.name()]);
 
-        // A thread ends with its process at the latest.
+        // A thread has ended if its process has.
         let mut world = World::with(&[&format!("lock-{HERE}-8-100-a-3")]);
         let (lease, end) = world.take(1);
         assert_eq!(end, LeaseStep::Held);

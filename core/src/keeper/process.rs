@@ -66,7 +66,7 @@ impl<'a> LeaseName<'a> {
         match (found.exists, is_it) {
             // The system may have given its ID to another process.
             (Some(false), _) | (_, Some(false)) => Some(false),
-            // No system tells whether the thread has ended.
+            // No system reports whether the thread has ended.
             _ if self.is_thread => None,
             (exists, is_it) => exists.or(is_it),
         }

@@ -1,4 +1,4 @@
-//! What a page gets.
+//! The response to a web app.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use crate::spelling::Spelling;
 use crate::wire::json::writer::json_of;
 use crate::wire::passed_on;
 
-/// The response to a page's request, with a JSON body. It may hold a token, so it never prints its body.
+/// The response to a request of a web app, with a JSON body. It may contain a token, so it never prints its body.
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// Names, in lower case, and values.
     pub headers: Vec<(&'static str, String)>,
-    /// The body: what the service has sent, byte by byte; a token; or a description of the error.
+    /// The body: the same bytes that the service has sent, a token, or a description of the error.
     pub body: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// What a page may know of an error of the call to the service.
+    /// What a web app may learn about an error of the call to the service.
     pub(super) fn inside(
         code: Code,
         status: Option<u16>,
@@ -55,21 +55,21 @@ impl Failure {
 }
 
 impl Answer {
-    /// The answer with a document: what the service has sent, or a token.
+    /// The response with a document: what the service has sent, or a token.
     #[must_use]
     pub fn good(body: Vec<u8>) -> Self {
         Self::new(200, body)
     }
 
-    /// The answer with an error. A page's client has the same error then.
+    /// The response with an error. The client in the web app returns the same error.
     #[must_use]
     pub fn of_error(error: &Error) -> Self {
         let message = error.text_in(Spelling::JavaScript).to_string();
         Self::failed(error.code(), error.status(), message, error.retry_after_s())
     }
 
-    /// The answer with an error in its parts: the code, the status if the service has answered with one, the whole
-    /// text, and after how many seconds the service allows the next request.
+    /// The response with an error in its parts: the code, the service's status if there was one, the whole text, and
+    /// after how many seconds the service allows the next request.
     #[must_use]
     pub fn failed(
         code: Code,
@@ -80,9 +80,9 @@ impl Answer {
         Self::of(Failure::new(code, message), status, retry_after_s)
     }
 
-    /// The same for an error of the call to the service, whose text stays inside: it may quote addresses and bodies that
-    /// are none of a page's business. The page gets a `reference`, under which the server logs the text. An error of
-    /// the page's own arguments keeps its text.
+    /// The same for an error of the call to the service. Its text stays on the server, because it may quote addresses and
+    /// bodies that a web app must not see. The response contains a `reference`, under which the server logs the text. An
+    /// error of the web app's own arguments keeps its text.
     #[must_use]
     pub fn failed_inside(
         code: Code,
@@ -100,7 +100,7 @@ impl Answer {
         let answered = match (code.kind(), status) {
             (_, Some(status @ (403 | 429))) => status,
             (Kind::Config, _) => 400,
-            // A 401 would say that the page itself has to sign in.
+            // A 401 would mean that the web app itself must sign in.
             _ => 502,
         };
         let mut answer = Self::new(answered, json_of(&failure).into_bytes());
@@ -112,7 +112,7 @@ impl Answer {
         answer
     }
 
-    /// The answer when too many requests are waiting already. The page may repeat its request after `retry_after_s` seconds.
+    /// The response if too many requests are already waiting. The web app may repeat its request after `retry_after_s` seconds.
     #[must_use]
     pub fn busy(retry_after_s: u64) -> Self {
         let message = "the server is busy; try again later".to_owned();

@@ -1,19 +1,19 @@
-//! Answers as they are kept in a store of the user: with a checksum, so that one that was cut, changed or stored
+//! Responses as a store of the user keeps them: with a checksum, so that a response that was cut, changed or stored
 //! under another key is not used.
 
 use crate::checksum::checksum;
 
-/// How many bytes are in front of the answer.
+/// How many bytes come before the response.
 const HEAD: usize = "01234567 ".len();
 
-/// The text to keep under a key.
+/// The bytes to store under a key.
 #[must_use]
 pub fn sealed(key: &str, body: &[u8]) -> Vec<u8> {
     let head = checksum(&[key.as_bytes(), body]) + " ";
     [head.as_bytes(), body].concat()
 }
 
-/// The answer in a text that was kept under that key, if it is whole.
+/// The response in bytes that were stored under that key; `None` if they were changed, or stored under another key.
 #[must_use]
 pub fn unsealed<'a>(key: &str, kept: &'a [u8]) -> Option<&'a [u8]> {
     let (head, body) = kept.split_at_checked(HEAD)?;

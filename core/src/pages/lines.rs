@@ -1,5 +1,5 @@
-//! The answer with the windows of a range: two lines of JSON for each window, one for a window whose call has failed, and a
-//! last line. Without the last line, the answer was cut.
+//! The response with the windows of a range: two lines of JSON for each window, or one if its call has failed, and a last
+//! line. A response without the last line was cut.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::json::writer::json_of;
 
-/// The last line of an answer with a range.
+/// The last line of a response with a range.
 pub const LAST_LINE: &[u8] = b"{\"done\":true}\n";
 
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ pub fn window_lines(window: Window, is_settled: bool, body: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(head.len() + body.len() + 2);
     lines.extend_from_slice(head.as_bytes());
     lines.push(b'\n');
-    // No string of JSON holds a line break, so these are between values.
+    // No string in JSON contains a line break, so all line breaks are between values.
     lines.extend(body.iter().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
         byte => *byte,
@@ -60,7 +60,8 @@ pub fn window_lines(window: Window, is_settled: bool, body: &[u8]) -> Vec<u8> {
     lines
 }
 
-/// The line of a window whose call has failed. Its text stays inside, as in [`Answer::failed_inside`].
+/// The line of a window whose call has failed. The text of the error stays on the server, as in
+/// [`Answer::failed_inside`].
 #[must_use]
 pub fn failed_line(
     window: Window,
@@ -89,10 +90,10 @@ pub fn failed_line(
     (json_of(&line) + "\n").into_bytes()
 }
 
-/// The tag of a range, which changes with the counts of its windows that are not settled.
+/// The tag of a range, for the header `etag`. It changes with the counts of the windows that are not settled.
 ///
-/// A host begins with a text of its own, and the key of the range. It adds the windows that are not settled, in order of time, and
-/// changes its text when a window that should be settled has failed or is not.
+/// A host begins with a text of its own, and the key of the range. It adds each window that is not settled, in the order of
+/// time. It changes its text when a window that should be settled has failed or is not settled.
 #[derive(Clone, Debug)]
 pub struct RangeTag(String);
 
@@ -110,13 +111,13 @@ impl RangeTag {
         Self(checksum(&pieces))
     }
 
-    /// The tag that was written as a text.
+    /// The tag that was written as this text.
     #[must_use]
     pub fn resume(text: String) -> Self {
         Self(text)
     }
 
-    /// The value of the header `etag`. It is weak, because an answer may be compressed.
+    /// The value of the header `etag`. It is weak, because a response may be compressed.
     fn header(&self) -> String {
         format!("W/\"{}\"", self.0)
     }
@@ -136,8 +137,9 @@ impl fmt::Display for RangeTag {
 }
 
 impl Answer {
-    /// The status and headers of the answer with a range, or 304 if the page has it already, by its header `if-none-match`.
-    /// The lines follow a 200. Without a tag, the browser does not keep the answer.
+    /// The status and headers of the response with a range. The status is 304 if the header `if-none-match` shows that the
+    /// browser has the response already; otherwise it is 200, and the lines follow. Without a tag, the browser does not store
+    /// the response.
     #[must_use]
     pub fn of_range(tag: Option<&RangeTag>, if_none_match: Option<&str>) -> Self {
         let is_known = tag

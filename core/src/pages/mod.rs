@@ -1,9 +1,10 @@
-//! A server for web apps: what a page may ask it, and what it answers.
+//! A server for web apps: which requests it accepts, and how it responds.
 //!
-//! A page asks the server the same paths as the service, with a client that has no tokens. `asked` reads the request;
-//! the host makes the call in the server's name; `answer` is what the page gets, also if the call has failed. `windows` and
-//! `lines` are the question for all windows of a range, and its answer. `permission` narrows answers to the rows that a user
-//! may see. `error_log` decides which failed calls are a line of the server's log.
+//! A web app requests the paths of the service from the server, with a client that has no tokens. `asked` reads the request,
+//! and the host makes the call on behalf of the server. `answer` is the response, even if the call has failed. `windows` and
+//! `lines` are the request for all windows of a range, and its response. `permission` limits responses to the rows that a
+//! user may see. `kept` is the form in which a store keeps responses. `error_log` decides which failed calls get a line in
+//! the server's log.
 
 pub(crate) mod answer;
 pub(crate) mod asked;

@@ -20,14 +20,14 @@ use crate::time::window::Window;
 use crate::wire::json::writer::json_of;
 use crate::wire::limits::Limits;
 
-/// What the user's own check has decided about the request of a page.
+/// What the server's own check has decided about the request of a web app.
 #[derive(Clone, Debug)]
 pub enum Permission {
-    /// The request is answered with `forbidden`.
+    /// The server responds with `forbidden`.
     Refused,
-    /// The page may ask whatever the options allow.
+    /// The web app may request everything that the options allow.
     Everything,
-    /// The page gets only these rows, whatever it asks. It gets neither tokens nor audit logs.
+    /// The web app gets only these rows, whatever it requests. It gets neither tokens nor audit logs.
     Only(Arc<VisibleRows>),
 }
 
@@ -49,7 +49,7 @@ pub struct VisibleRows {
 }
 
 impl VisibleRows {
-    /// The values that may be seen, for each dimension that is named. Without any value, no row is visible.
+    /// The values that may be seen, for each dimension that is named. If a dimension has no values, no row is visible.
     ///
     /// # Errors
     /// `unknown_dimension`, `repeated_dimension`, and `no_dimensions` if none is named.
@@ -69,7 +69,7 @@ impl VisibleRows {
         Ok(Self { dimensions, wanted })
     }
 
-    /// What the key of an answer with these rows only ends with.
+    /// The end of the key of a response with these rows only.
     pub(super) fn key(&self) -> String {
         [" only ", &json_of(&self.wanted)].concat()
     }
@@ -89,14 +89,15 @@ impl VisibleRows {
         Ok(all)
     }
 
-    /// The body that a page gets, which requested some dimensions: these rows of the body that the service has sent for
-    /// the query, as the service would send them. Its totals are their sums. If the service's own totals are not the
-    /// sums of its rows, they differ as much, so that the page sees the contradiction.
+    /// The body for a web app that has requested the dimensions `asked`. It has these rows of `body`, which the service has
+    /// sent for `query`, in the form in which the service would send them. Its totals are the sums of these rows. If the
+    /// service's totals differ from the sums of its rows, these totals differ from their sums by the same amounts, so that
+    /// the web app sees the contradiction.
     ///
     /// The seed of hashes should be random, as in [`AggregatorOptions`].
     ///
     /// # Errors
-    /// Errors of the body, which a call would have met.
+    /// The errors that a call would return for this body.
     pub fn narrow(
         &self,
         query: &QueryOptions,
@@ -110,13 +111,13 @@ impl VisibleRows {
     }
 }
 
-/// The body that the service would have sent by fewer dimensions: the counts of the body that it has sent for the query, added
-/// up. The totals stay as they are.
+/// The body that the service would have sent for the dimensions `asked`, which are some of the query's: the counts of `body`,
+/// which the service has sent for `query`, added up. The totals stay as they are.
 ///
 /// The seed of hashes should be random, as in [`AggregatorOptions`].
 ///
 /// # Errors
-/// Errors of the body, which a call would have met, and of dimensions that are not among the query's.
+/// The errors that a call would return for this body, and the errors of dimensions that are not among the query's.
 pub fn regrouped_body(
     query: &QueryOptions,
     asked: &[Dimension],

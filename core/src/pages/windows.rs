@@ -1,4 +1,4 @@
-//! The counts that a page asks for: of one window, or of all windows of a range.
+//! The counts that a web app requests: of one window, or of all windows of a range.
 
 use crate::code::Code;
 use crate::counts::dimension::Dimension;
@@ -16,27 +16,29 @@ use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
-/// What follows the path of an endpoint in the path of its range question.
+/// What follows the path of an endpoint in the path of a request for a range.
 pub(super) const PATH: &str = "/windows";
 
-/// A month in windows of 15 minutes has 2,976.
+/// The most windows of a range. A month has 2,976 windows of 15 minutes.
 const MOST_WINDOWS: u64 = 3_000;
 
-/// Which counts a page asks for, in one window.
+/// Which counts a web app requests, in one window.
 #[derive(Clone, Debug)]
 pub struct MetricsQuestion {
     /// Which counts.
     pub metric: Metric,
-    /// The query to ask the service: the window and the dimensions.
+    /// The query for the service: the window and the dimensions.
     pub query: QueryOptions,
-    /// The dimensions that the page has requested, if it gets some rows only. Then it gets what [`VisibleRows::narrow`] makes of
-    /// the service's body.
+    /// The dimensions that the web app has requested, if it gets some rows only. Then the response has the body that
+    /// [`VisibleRows::narrow`] makes from the service's body.
     ///
     /// [`VisibleRows::narrow`]: crate::VisibleRows::narrow
     pub narrowed_to: Option<Vec<Dimension>>,
-    /// Equal for equal queries to the same service, which have the same body, whichever of its rows a page gets.
+    /// A key that is equal for equal queries to the same service. They have the same body, whichever of its rows a web app
+    /// gets.
     pub key: String,
-    /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`](crate::PagesOptions::provisional_ms).
+    /// Whether the response never changes. If it may change, it is kept for
+    /// [`PagesOptions::provisional_ms`](crate::PagesOptions::provisional_ms).
     pub is_settled: bool,
 }
 
@@ -70,12 +72,12 @@ impl MetricsQuestion {
     }
 }
 
-/// Which counts a page asks for, in each window of a range.
+/// Which counts a web app requests, in each window of a range.
 #[derive(Clone, Debug)]
 pub struct WindowsQuestion {
-    /// The windows in order of time, as if the page requested each. There is at least one.
+    /// The windows in the order of time, as if the web app had requested each of them. There is at least one.
     pub windows: Vec<MetricsQuestion>,
-    /// Equal for equal ranges of the same service and the same rows.
+    /// A key that is equal for equal ranges of the same service and the same rows.
     pub key: String,
 }
 
@@ -166,7 +168,7 @@ impl Fields {
     }
 }
 
-/// A value of a query without percent escapes; `None` if it is not UTF-8 then.
+/// Decodes the percent escapes of a value; `None` if an escape is invalid, or the result is not UTF-8.
 fn decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

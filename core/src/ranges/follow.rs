@@ -23,7 +23,7 @@ use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
-/// How long a driver of several calls waits while one of them tries whether the service is back.
+/// How long a driver of several calls waits while one of them tests whether the service is back.
 const SCOUTED_MS: u64 = 1_000;
 
 /// The pause between calls while an error concerns all of them, such as refused credentials.
@@ -116,8 +116,9 @@ pub struct Revision {
     pub changes: Comparison,
     /// Whether this is the window's last revision: the window is not read again.
     pub settled: bool,
-    /// How many revisions of the window were given before this one, also by earlier follows whose state
-    /// was taken up: 0 for the first. No two revisions of a window have the same number.
+    /// How many revisions of the window were returned before this one, including those of earlier follows
+    /// whose state this follow has resumed: 0 for the first. No two revisions of a window have the same
+    /// number.
     pub number: u32,
     /// By how many milliseconds the wall clock was ahead of the service's when the window was read: 0 if it was not, or if
     /// the response had no `Date`.
@@ -126,7 +127,7 @@ pub struct Revision {
 
 /// Reads windows as they close, and again as long as their counts may change.
 ///
-/// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
+/// Each reading returns a [`Revision`] with signed changes, so that a running sum of all changes is
 /// always the sum of the newest counts of every window. A window is settled, and forgotten, once it
 /// was read `settle_ms` or more after its end; the last revision of a window has `settled` set. The
 /// follow misses events that arrive after that, so choose `settle_ms` by how late events may arrive.
@@ -135,8 +136,8 @@ pub struct Revision {
 ///
 /// The wall clock decides when a window closes. If it is set back, the follow waits; if it is set forward, or the
 /// computer slept, the follow catches up in the order of windows. If it is ahead of the `Date` of responses, the follow
-/// goes by the service's clock. Only a service that sends no `Date` leaves it at a wall clock that is wrong. A response
-/// with an old `Date` delays the next request by `reread_ms` or the length of a window at most.
+/// uses the service's clock. If the service sends no `Date`, the follow can't know that the wall clock is wrong. A response
+/// with an old `Date` delays the next request by at most `reread_ms` or the length of a window, whichever is less.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -189,7 +190,7 @@ pub struct Follow {
     /// When a call last failed with an error that all other calls would have, too, or when a call was last tried after that;
     /// `None` once a call has succeeded.
     refused: Option<Now>,
-    /// The latest time that was known when the state was made, until the first step.
+    /// The latest time in the state that the follow began with, until a step has checked that it is past.
     pub(super) latest: Option<Timestamp>,
 }
 
@@ -206,7 +207,7 @@ pub(super) struct Open {
     pub(super) same_before_ms: u64,
     /// When it was read last, by the wall clock.
     pub(super) read_ms: i64,
-    /// How many revisions of it were given.
+    /// How many revisions of it were returned.
     pub(super) revisions: u32,
     /// Whether a reading came in the last second of its settle time. The next one follows that second.
     was_close: bool,
@@ -228,7 +229,7 @@ impl Open {
         }
     }
 
-    /// Rests since a reading of an earlier process; only the wall clock shows how long.
+    /// Records when an earlier process read the window. Only the wall clock shows how long ago that was.
     pub(super) fn rest_since(&mut self, read_ms: i64) {
         self.read_ms = read_ms;
         self.state = State::Rests {
@@ -239,7 +240,7 @@ impl Open {
         };
     }
 
-    /// Compares a reading with the one before. The times are on the monotonic clock: of its request, and of its response.
+    /// Compares a reading with the previous one. The times of its request and its response are on the monotonic clock.
     fn compare(&mut self, table: &CountTable, [asked_ms, now_ms]: [u64; 2]) {
         if self.table.as_ref() != Some(table) {
             self.table = Some(table.clone());
@@ -438,7 +439,7 @@ impl Follow {
     }
 
     fn read(&mut self, position: usize, now: Now) -> FollowStep {
-        // After a refusal, one call at a time tries whether the next ones would succeed.
+        // After a refusal, one call at a time tests whether the next calls would succeed.
         self.refused = self.refused.and(Some(now));
         let (task, open) = (self.next_task, &mut self.open[position]);
         self.next_task = self.next_task.wrapping_add(1);
@@ -469,15 +470,16 @@ impl Follow {
         }
     }
 
-    /// Takes the result of a call and gives a revision of its window. If the call was closed or not
-    /// driven to its end, it gives `None`, and the window is read again at once. It also gives
+    /// Takes the result of a call and returns a revision of its window. If the call was closed or not
+    /// driven to its end, it returns `None`, and the window is read again at once. It also returns
     /// `None`, and the window is read again later, if by the `Date` of the response it had not ended,
     /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
     /// The call's final error. Its window is read again after `reread_ms`; other windows
     /// are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
-    /// reads one window a minute until a reading succeeds. `out_of_order` for a task that is not under way.
+    /// reads one window a minute, or one every `reread_ms` if that is shorter, until a reading succeeds. `out_of_order` for a
+    /// task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
@@ -521,8 +523,8 @@ impl Follow {
         }
     }
 
-    /// Gives all windows back whose calls were not settled: they are read again at once. For a driver that was interrupted
-    /// and has lost its calls, such as by Ctrl-C.
+    /// Gives back all windows whose calls were not settled, so that they are read again at once. This is for a driver that
+    /// was interrupted, such as by Ctrl-C, and has lost its calls.
     pub fn give_back(&mut self) {
         for open in &mut self.open {
             if let Some(task) = open.state.task() {
@@ -553,7 +555,7 @@ impl Follow {
             _ => now,
         };
         open.state = State::Rests { since: now };
-        // Readings are compared without regard to their age.
+        // Comparisons of readings ignore their age, so all readings have the same mark.
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;

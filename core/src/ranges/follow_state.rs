@@ -19,7 +19,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state",
 };
 
-/// The format before, whose states do not have `revisions`; and how its states begin.
+/// The previous format, whose states do not have `revisions`, and how its states begin.
 const FORMAT_1: &str = "tallyfold-follow/1";
 const START_1: &str = r#"{"format":"tallyfold-follow/1","#;
 
@@ -55,7 +55,7 @@ struct SavedFollow<'a> {
     same_ms: Vec<String>,
     /// For each of them, when it was read last by the wall clock, in milliseconds since 1970.
     read_ms: Vec<String>,
-    /// For each of them, how many revisions were given: the number of its next revision.
+    /// For each of them, how many revisions were returned: the number of its next revision.
     revisions: Vec<String>,
     /// The last readings of the other open windows.
     table: Option<SavedTable<'a>>,
@@ -71,11 +71,11 @@ struct SavedQuery {
 }
 
 impl Follow {
-    /// The position of the follow, as JSON: what a later follow, also in another process, needs to resume from the
-    /// revisions that were given so far ([`FollowOptions::state`](crate::FollowOptions::state)). It holds no secret and no token.
+    /// The position of the follow, as JSON. From there, a later follow resumes after the revisions that were returned so far,
+    /// even in another process ([`FollowOptions::state`](crate::FollowOptions::state)). It contains no secret and no token.
     ///
-    /// Store it together with what you made of the last revision, in one step. Then no revision is
-    /// lost and none is processed twice, whenever the process ends.
+    /// Store it together with the results of the last revision, atomically. Then no revision is lost
+    /// and none is processed twice, whenever the process ends.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -105,7 +105,7 @@ impl Follow {
             query: self.saved_query(),
             next: self.next_start.or(self.end),
             unread: unread.iter().flat_map(edges).collect(),
-            // A clock may have leapt by any time, but numbers are read with a sign.
+            // A clock may have jumped by any time, but the numbers are read as signed.
             same_ms: texts(&read, |open| open.same_for_ms.min(LONGEST_MS).to_string()),
             read_ms: texts(&read, |open| open.read_ms.to_string()),
             revisions: texts(&read, |open| open.revisions.to_string()),
@@ -116,7 +116,7 @@ impl Follow {
     /// Whether a text is the state of a follow. A caller may store a state of its own with each revision instead.
     ///
     /// # Errors
-    /// `invalid_argument` for an empty text, `invalid_checkpoint` for a state of a follow that was torn or changed.
+    /// `invalid_argument` for an empty text, `invalid_checkpoint` for a state of a follow that is incomplete or was changed.
     pub fn is_state(text: &str) -> Result<bool> {
         let refused = |code, message: &str| Err(Error::argument("state", code, message));
         if text.trim().is_empty() {
@@ -178,7 +178,7 @@ impl Follow {
         let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
         let is_alike = |table: &CountTable| table.subject == self.query.subject();
         let revisions = if is_1 {
-            // At least one was given, and none with a number.
+            // At least one revision was returned, and none had a number.
             vec![1; parts.len()]
         } else {
             stored.numbers("revisions")?

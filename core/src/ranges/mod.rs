@@ -1,6 +1,6 @@
-//! Long ranges: [`Plan`](crate::Plan) cuts them into windows, [`Collect`](crate::Collect) reads these,
-//! [`Follow`](crate::Follow) reads windows as they close, [`Probe`](crate::Probe) finds out whether their counts
-//! add up. `outage` is how the first two wait for a service that is down.
+//! Long ranges: [`Plan`](crate::Plan) cuts them into windows, [`Collect`](crate::Collect) reads these windows,
+//! [`Follow`](crate::Follow) reads windows as they close, and [`Probe`](crate::Probe) finds out whether their counts
+//! add up. With `outage`, collects and follows wait for a service that is down.
 
 pub(crate) mod collecting;
 pub(crate) mod follow;

@@ -8,22 +8,25 @@ use crate::time::now::Now;
 use crate::time::patience::Patience;
 use crate::time::window::Window;
 
-/// A window that was alone to fail in two outages, or failed in four outages with others, fails for
-/// good when it fails again: then it is probably the window and not the service. Until then each
-/// outage counts as one, or as this many if it was alone.
+/// A window fails for good if it fails again after it was the only window that failed in two
+/// outages, or one of several in four outages: then the window is probably at fault, not the
+/// service. An outage adds 1 to the score of a window, or this number if no other window failed in
+/// it.
 const ALONE: u32 = 2;
 const MOST: u32 = 2 * ALONE;
 
-/// Decides whether the service counts as down, and who tries when.
+/// Decides whether the service counts as down, and which call is tried when.
 ///
-/// An outage begins with a call that fails although it was to be retried, and ends with the first
-/// answer to a request that was sent after its last failure. In between there is one try at a time.
+/// An outage begins with a call that was set back, and ends with the first response to a request
+/// that was sent after the outage's last failure. During an outage, there is one try at a time.
 pub(super) struct Outages {
-    /// How long an outage may last, in milliseconds: 0 allows none, and the largest number sets no limit.
+    /// How long an outage may last, in milliseconds: 0 allows no outage, and the largest number
+    /// sets no limit.
     patience_ms: u64,
     /// How many there were.
     count: u32,
-    /// Whether the last of them is still on. Without it, the fields from here on mean nothing.
+    /// Whether the last of them is still under way. If not, the fields from here to `windows` mean
+    /// nothing.
     is_on: bool,
     /// When it began. All times are on the monotonic clock.
     since_ms: u64,
@@ -46,7 +49,7 @@ pub(super) struct Outages {
 /// A window that has failed in outages.
 struct Lapse {
     window: Window,
-    /// The last of them.
+    /// The number of the last of them.
     outage: u32,
     /// The weight of the outages that have ended.
     score: u32,
@@ -96,7 +99,8 @@ impl Outages {
         next_ms.saturating_sub(now.monotonic_ms)
     }
 
-    /// The wait before the next try, when a call was last settled.
+    /// The wait before the next try, as it was when a call was last settled; `None` without an
+    /// outage.
     pub(super) fn waiting_ms(&self) -> Option<u32> {
         let waiting_ms = u32::try_from(self.waiting_ms).unwrap_or(u32::MAX);
         self.is_on.then_some(waiting_ms)
@@ -108,7 +112,8 @@ impl Outages {
         now.monotonic_ms.saturating_sub(since_ms)
     }
 
-    /// Prepares a call that is given out. In an outage it begins when the next try is due.
+    /// Prepares a call that is given to a worker. In an outage, the call begins when the next try
+    /// is due.
     pub(super) fn prepare(&mut self, drive: &mut Drive, now: Now, calls_left: u64) {
         if self.patience_ms == 0 {
             return;
@@ -127,7 +132,7 @@ impl Outages {
         drive.call.be_patient(patient, begin_ms);
     }
 
-    /// Takes a task whose call is lost.
+    /// Records that the call of a task was lost.
     pub(super) fn give_back(&mut self, task: u32) {
         self.scout.take_if(|scout| *scout == task);
     }
@@ -146,7 +151,8 @@ impl Outages {
         }
     }
 
-    /// Takes a call of a window that was set back. If the patience is over, the error says so.
+    /// Records that a call of a window was set back. If the patience is over, adds this to the
+    /// error.
     pub(super) fn fail(
         &mut self,
         window: Window,

@@ -105,7 +105,7 @@ impl Plan {
         })
     }
 
-    /// The range of the whole plan, also if this is a part of it.
+    /// The range of the whole plan, even if this is a part of it.
     #[must_use]
     pub fn range(&self) -> Window {
         self.range
@@ -117,7 +117,7 @@ impl Plan {
         self.step
     }
 
-    /// How many windows.
+    /// The number of windows.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.whole.saturating_sub(self.first).div_ceil(self.stride)
@@ -135,7 +135,7 @@ impl Plan {
         let inside = index < self.len();
         let place = inside.then(|| self.first + index * self.stride)?;
         let edge = edges_before(self.range.start(), self.step).checked_add_unsigned(place)?;
-        // There is no edge only at the end of the year 9999, and the range ends before it.
+        // Only the edge at the end of the year 9999 can't be represented, and the range ends before it.
         let start = edge_at(edge, self.step)
             .map_or(self.range.start(), |edge| edge.max(self.range.start()));
         let end = edge_at(edge + 1, self.step)
@@ -203,7 +203,7 @@ pub(crate) fn halves(window: Window, finest: TimeStep) -> Option<[Window; 2]> {
     Some([Window::new(start, edge).ok()?, Window::new(edge, end).ok()?])
 }
 
-/// How many edges of a step there are from 1970 to a timestamp, which is negative before then.
+/// How many edges of a step there are from 1970 to a timestamp; negative before 1970.
 fn edges_before(instant: Timestamp, step: TimeStep) -> i64 {
     instant.unix_ms().div_euclid(step_ms(step))
 }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     /// Neither a new year, a leap day, a clock change nor the year 1970 moves an edge, and the last
-    /// year ends the last window.
+    /// window ends in the year 9999.
     #[test]
     fn days_have_the_same_windows_all_years_round() {
         for (start, end, days) in [
@@ -379,7 +379,7 @@ mod tests {
                 for inner in 0..again {
                     let part = part.part(inner, again).unwrap();
                     prop_assert_eq!(part.windows().count() as u64, part.len());
-                    // Every so many windows: asking for each of all of them takes long.
+                    // At most ten windows, because checking all of them takes long.
                     for window in windows.iter().step_by(windows.len().div_ceil(10)) {
                         let own = part.windows().filter(|own| own == window);
                         prop_assert!(part.overlapping(*window).eq(own));

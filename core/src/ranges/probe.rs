@@ -65,7 +65,7 @@ crate::names! {
     }
 }
 
-/// Finds out whether the service's windows are half-open, which its reference does not say.
+/// Finds out whether the service's windows are half-open, which its reference does not state.
 ///
 /// It makes three calls, one after the other, which are driven like the calls of a [`Collect`](crate::Collect). Choose
 /// a window so old that no late events arrive while it is read.
@@ -124,7 +124,7 @@ impl Machine {
 }
 
 impl Probe {
-    /// How many calls there are: their tasks are the numbers below this one.
+    /// How many calls there are. Their tasks are the numbers below this number.
     pub(super) const CALLS: u32 = 3;
 
     pub(super) fn new(query: WindowQuery, [one, other]: [Window; 2], whole: Window) -> Self {
@@ -155,7 +155,7 @@ impl Probe {
         }
     }
 
-    /// Takes the result of a call. A call that was closed before its end is given again.
+    /// Takes the result of a call. If the call was closed before its end, it is made again.
     ///
     /// # Errors
     /// The call's final error, which also ends the probe; `out_of_order` for a task that
@@ -197,7 +197,7 @@ impl Probe {
         })
     }
 
-    /// Forgets the failure of the last call, so that it is given again.
+    /// Forgets the failure of the last call, so that it is made again.
     pub(super) fn forget_failure(&mut self) {
         self.failure = None;
     }

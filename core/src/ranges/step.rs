@@ -1,12 +1,12 @@
-//! What machines with many calls ask their host to do.
+//! What state machines with many calls request from their host.
 
 use crate::calls::call::Call;
 use crate::error::Error;
 use crate::time::window::Window;
 
-/// What a worker of a [`Collect`](crate::Collect) or a [`Probe`](crate::Probe) is to do next.
+/// What a worker of a [`Collect`](crate::Collect) or a [`Probe`](crate::Probe) must do next.
 ///
-/// A host must take every step, so a new one breaks its build, on purpose.
+/// A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum CollectStep {
@@ -19,22 +19,22 @@ pub enum CollectStep {
     Done,
 }
 
-/// What the driver of a [`Follow`](crate::Follow) is to do next.
+/// What the driver of a [`Follow`](crate::Follow) must do next.
 ///
-/// A host must take every step, so a new one breaks its build, on purpose.
+/// A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum FollowStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),
     /// There is nothing to read for this long. No wait is longer than a window, so that a corrected
-    /// clock is noticed soon. If called earlier, the machine gives the remaining wait.
+    /// clock is noticed soon. If called earlier, the follow returns the remaining wait.
     Wait {
-        /// Milliseconds, from 1 to a day's.
+        /// Milliseconds, from 1 to the length of a day.
         ms: u32,
     },
-    /// The state that the follow began with is of the future by the wall clock: either it was made with a clock that
-    /// was ahead, or this one is behind. The error says so.
+    /// By the wall clock, the state that the follow began with is from the future: either it was made with a clock that
+    /// was ahead, or this clock is behind. The error contains both times.
     Failed(Error),
     /// All windows up to the end are settled.
     Done,
@@ -45,7 +45,7 @@ pub enum FollowStep {
 pub struct Drive {
     /// The number to settle the call with.
     pub task: u32,
-    /// The window that the call is of.
+    /// The window whose counts the call requests.
     pub window: Window,
     /// The call.
     pub call: Call,

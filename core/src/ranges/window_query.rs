@@ -49,18 +49,18 @@ impl WindowQuery {
         Ok(())
     }
 
-    /// The cluster that is read and the client, as text.
+    /// The identity of the cluster and the client, as text; empty if it is unknown.
     pub(super) fn cluster(&self) -> String {
         let identity = self.query.identity().as_str();
         identity.unwrap_or_default().to_owned()
     }
 
-    /// What checkpoints and states may have in its place: a fingerprint of the address.
+    /// What checkpoints and states may have in place of the identity: a fingerprint of the address.
     pub(super) fn fingerprint(&self) -> String {
         self.api.base.fingerprint()
     }
 
-    /// The query, with any window.
+    /// The query. Its window means nothing.
     pub(super) fn query(&self) -> &MetricsQuery {
         &self.query
     }
@@ -96,7 +96,8 @@ impl WindowQuery {
     }
 }
 
-/// Whether the other windows would fail with the same error, or the service does not want their requests.
+/// Whether the other windows would fail with the same error, or the service has requested that no
+/// more requests be sent.
 pub(super) fn concerns_all(error: &Error) -> bool {
     let is_refusal = matches!(
         error.code(),

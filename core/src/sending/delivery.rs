@@ -78,8 +78,8 @@ impl Answer<'_> {
         self.body.trim_ascii().is_empty()
     }
 
-    /// Whether the body is a web page, such as the page of a login, of a proxy or of another server. Systems that receive
-    /// messages never answer with one.
+    /// Whether the body is a web page, such as a login page, or a page of a proxy or of another server. Systems that receive
+    /// messages never respond with one.
     #[must_use]
     pub fn is_page(&self) -> bool {
         let begin = self.body.trim_ascii_start();
@@ -128,6 +128,6 @@ pub struct Partly {
 pub enum Transport {
     /// As the bodies of POST requests.
     Http,
-    /// As datagrams, which are never answered.
+    /// As datagrams, to which there is no response.
     Datagrams,
 }

@@ -23,10 +23,10 @@ crate::names! {
 /// How long to wait for a failing destination in total, by default.
 const PATIENCE_MS: u64 = 900_000;
 
-/// A part of a path of this length may be a secret. The paths that destinations document have shorter parts.
+/// A part of a path that has at least this length may be a secret. The paths that destinations document have shorter parts.
 const SECRET_PART: usize = 16;
 
-/// The same for a destination whose address is a secret. Shorter parts, such as `v1`, tell nothing.
+/// The same for a destination whose address is a secret. Shorter parts, such as `v1`, reveal nothing.
 const HIDDEN_PART: usize = 4;
 
 crate::options! {
@@ -57,8 +57,8 @@ crate::options! {
         /// How many samples an earlier push of the same export has finished: this one resumes after them.
         finished: u64 [Host] = 0,
         /// How many of them are in doubt and were in no report yet: an earlier push was sending them when it ended. The
-        /// report has them as `unsure`. With a number, this push says how many samples are in doubt before it sends
-        /// them.
+        /// report counts them as `unsure`. If this is a number, the push also reports how many samples are in doubt
+        /// before it sends them.
         in_doubt: Option<u64> [Host] = None,
         /// The seed of the random part of waits.
         seed: u64 [Host] = 0,
@@ -114,10 +114,14 @@ impl PushOptions {
         Target::new(self, delivery)
     }
 
-    /// Everything that is or may be a secret: the values of headers, with and without a first word such as `Bearer`;
-    /// the passwords and the longer values of the address's query, and the longest parts of its path. If the delivery
-    /// hides the address, also the address, its path, and all but the shortest parts of the path. A text comes before
-    /// the texts that it contains, because masking a part would leave the rest of the whole.
+    /// All texts that are or may be secrets:
+    /// - The values of headers (except `user-agent`), with and without a first word such as `Bearer`, and what the
+    ///   credentials of `Basic` contain.
+    /// - The passwords and the longer values of the address's query, and the longest parts of its path.
+    /// - If the delivery hides the address: the address, its path, and all but the shortest parts of the path.
+    ///
+    /// A text comes before the texts that it contains: once a part is masked, the whole text is not found any more, and its
+    /// rest would be shown.
     pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
         let headers = self.headers.0.unquotable();
         // A server may quote what it has decoded.

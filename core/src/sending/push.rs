@@ -30,7 +30,7 @@ const TOO_LARGE: &str = "EMSGSIZE";
 /// [`HostFailure::NotSent`]: there was no connection.
 const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE"];
 
-/// What the caller does next. It must take every step, so a new one breaks its build, on purpose.
+/// What the caller must do next. It must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum PushStep<'a> {
@@ -42,15 +42,15 @@ pub enum PushStep<'a> {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,
     },
-    /// Store these numbers if another process is to resume this push ([`PushOptions::finished`] and
+    /// Store these numbers if another process may resume this push ([`PushOptions::finished`] and
     /// [`PushOptions::in_doubt`]), and call [`Push::step`] again. A message that must be sent at most once counts as
-    /// finished before it is sent. If the destination refuses it, the number falls.
+    /// finished before it is sent. If the destination refuses it, the number decreases again.
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
         /// How many samples are in doubt if the process ends now: those that are being sent, and all that
-        /// [`PushReport::unsure`] has. Always 0 without [`PushOptions::in_doubt`]. Keep the number until the report of a
-        /// push was seen.
+        /// [`PushReport::unsure`] counts. Always 0 without [`PushOptions::in_doubt`]. Keep the number until somebody has
+        /// seen the report of a push.
         in_doubt: u64,
     },
     /// Everything was sent.
@@ -99,8 +99,8 @@ impl fmt::Debug for Message<'_> {
 /// A 2xx response means that the destination accepted the message only if it is the response that the destination
 /// documents for success. 413 means that the message is too large, so it is cut in two. A
 /// message is sent again after 429, which may contain a waiting time, after a server's transient failures and after
-/// broken connections, unless it must be sent at most once and may have arrived. Anything else ends the push. Each error
-/// quotes what the destination says.
+/// broken connections, unless it must be sent at most once and may have arrived. Anything else ends the push. The error
+/// about a response quotes the beginning of its body, unless that is a web page.
 pub struct Push<S> {
     source: S,
     /// The source as it was before the current message.
@@ -127,12 +127,12 @@ pub struct Push<S> {
     /// The values of `finished` and `in_doubt` that the caller got last.
     reported: [u64; 2],
     retries_of_message: u32,
-    /// When the first message was sent that the destination did not accept.
+    /// When the first failed attempt since the last accepted message was sent.
     failing_since: Option<Now>,
     now: Now,
     jitter: Jitter,
     report: PushReport,
-    /// Why a message was sent again last.
+    /// The last reason for sending a message again.
     trouble: Option<Error>,
 }
 
@@ -196,7 +196,7 @@ enum Verdict {
     /// The destination may accept the same message later.
     Passing {
         error: Error,
-        /// The waiting time that the response asks for.
+        /// The waiting time that the response requests.
         asked_ms: Option<u64>,
         /// Whether the destination accepted nothing of it.
         is_refused: bool,
@@ -264,7 +264,7 @@ impl<S: Source> Push<S> {
         loop {
             let is_reported = self.reported == self.numbers();
             match &mut self.state {
-                // Only this step shows how long the message took that has failed.
+                // Only this step shows how long the failed message took.
                 State::Waiting(Delay::For(wait_ms))
                     if is_over(
                         self.patience,
@@ -464,7 +464,7 @@ impl<S: Source> Push<S> {
     /// `out_of_order` if no message is under way.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
         match &self.state {
-            // Whether it was accepted, the missing part of the body would have said.
+            // Only the missing part of the body would have shown whether the message was accepted.
             State::Answered {
                 verdict: Verdict::Accepted,
                 ..
@@ -511,7 +511,7 @@ impl<S: Source> Push<S> {
         &self.report
     }
 
-    /// Why a message was sent again last; `None` if none was.
+    /// The last reason for sending a message again; `None` if no message was sent again.
     #[must_use]
     pub fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
@@ -554,7 +554,7 @@ impl<S: Source> Push<S> {
         PushStep::Finished { samples, in_doubt }
     }
 
-    /// The destination accepted the message.
+    /// Records that the destination accepted the message.
     fn take(&mut self) {
         self.report.messages += 1;
         self.report.samples += self.samples as u64;
@@ -564,7 +564,7 @@ impl<S: Source> Push<S> {
         self.state = State::Taken;
     }
 
-    /// The message is too large: its first half is sent next.
+    /// Handles a message that is too large: its first half is sent next.
     fn cut_in_two(&mut self) {
         self.most_samples = self.samples / 2;
         self.take_back();
@@ -582,7 +582,7 @@ impl<S: Source> Push<S> {
         Some(Error::new(Code::UnexpectedStatus, message).with_status(status))
     }
 
-    /// The destination refused the message, so none of its samples is finished.
+    /// Records that the destination did not accept the message, so none of its samples is finished.
     fn take_back(&mut self) {
         self.being_sent = 0;
         if self.is_careful {
@@ -590,13 +590,13 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// The destination refused the message, which ends the push. None of its samples is finished.
+    /// Ends the push, because the destination refused the message. None of its samples is finished.
     fn refuse(&mut self, error: Error) {
         self.take_back();
         self.give_up(error);
     }
 
-    /// Nobody knows whether the destination accepted the message, which must not be sent again. That ends the push.
+    /// Ends the push, because the destination may have accepted the message, which must not be sent again.
     fn doubt(&mut self, error: Error) {
         self.being_sent = 0;
         self.report.unsure += self.samples as u64;

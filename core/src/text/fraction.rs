@@ -13,7 +13,7 @@ pub struct Fraction {
 const MOST_DIGITS: usize = 15;
 
 impl Fraction {
-    /// The fraction `part / whole`. A whole of 0 is taken as 1.
+    /// The fraction `part / whole`. A whole of 0 counts as 1.
     #[must_use]
     pub const fn new(part: u64, whole: u64) -> Self {
         let whole = if whole == 0 { 1 } else { whole };
@@ -45,19 +45,19 @@ impl Fraction {
         (part <= whole).then_some(Self { part, whole })
     }
 
-    /// Whether `part` of `whole` is more than this.
+    /// Whether this fraction of `whole` is less than `part`.
     #[must_use]
     pub fn is_below(self, part: u64, whole: impl Into<u128>) -> bool {
         self.scaled(part) > self.of(whole)
     }
 
-    /// Whether `part` of `whole` is less than this.
+    /// Whether this fraction of `whole` is more than `part`.
     #[must_use]
     pub fn is_above(self, part: u64, whole: impl Into<u128>) -> bool {
         self.scaled(part) < self.of(whole)
     }
 
-    /// Whether this is more than another.
+    /// Whether this fraction is more than another.
     #[must_use]
     pub fn exceeds(self, other: Self) -> bool {
         self.scaled_by(other) > other.scaled_by(self)
@@ -67,7 +67,7 @@ impl Fraction {
         u128::from(self.part) * u128::from(other.whole)
     }
 
-    /// Whether `part` of `whole` is more than this times another fraction.
+    /// Whether `whole`, times this fraction and another one, is less than `part`.
     #[must_use]
     pub fn times_is_below(self, other: Self, part: u64, whole: u64) -> bool {
         // Both fractions have at most 15 digits, so their products have at most 34 digits and fit. The products with
@@ -120,8 +120,8 @@ impl Fraction {
 /// As a share: `0.5%`.
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Both numbers have so few digits that this is exact. It gives the text that was read, without zeros at the
-        // end.
+        // A fraction that was read from text has so few digits that this is exact: it gives the same text, without
+        // superfluous zeros. Other fractions are cut after 15 decimal places.
         let (part, whole) = (u128::from(self.part) * 100, u128::from(self.whole));
         write!(f, "{}", part / whole)?;
         let mut rest = part % whole;

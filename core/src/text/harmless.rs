@@ -1,4 +1,4 @@
-//! Makes values of the service and of users harmless for a display.
+//! Makes values of the service and of users safe to display.
 
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ pub fn escape(character: char, to: &mut String) {
     };
 }
 
-/// A text for a sentence or a message: each [unseen](is_unseen) character is replaced by `U+FFFD`.
+/// Makes a text safe for a sentence or a message: replaces each [unseen](is_unseen) character by `U+FFFD`.
 #[must_use]
 pub fn harmless(text: &str) -> String {
     text.chars()

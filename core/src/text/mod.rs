@@ -1,5 +1,5 @@
 //! How people write and read small values, the same in every part of this project: lengths of time, numbers, shares,
-//! names, and values that could harm a display.
+//! names, and values that are not safe to display.
 
 mod duration;
 mod fraction;

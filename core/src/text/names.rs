@@ -1,6 +1,6 @@
-//! Names.
+//! Lists of names, and suggestions for misspelt names.
 
-/// The parts of a text between commas, without the spaces around them.
+/// The parts of a text between commas, without the spaces around them. Empty parts are left out.
 #[must_use]
 pub fn list(text: &str) -> Vec<String> {
     let parts = text.split(',').map(str::trim);
@@ -10,15 +10,15 @@ pub fn list(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The known name that is most similar to a name, as a suggestion. A name is similar if at most a third of the letters
-/// differ, or if it differs only in case and underscores.
+/// The known name that is most similar to a name, as a suggestion; `None` if no known name is similar. A name is
+/// similar if one letter differs, or at most a third of the letters. Case and underscores make no difference.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let name = plain(name);
     let longest = known.iter().map(|known| known.len()).max()?;
     if name.chars().count() > 2 * longest {
-        // More letters are left over than any known name has.
+        // More letters would differ than any known name has.
         return None;
     }
     let distance = |known: &&str| strsim::osa_distance(&name, &plain(known));

@@ -1,10 +1,10 @@
-//! Time as an argument: what the host's two clocks say.
+//! Time as an argument: the readings of the host's two clocks.
 
-/// What the host's two clocks say at one moment.
+/// The readings of the host's two clocks at one moment.
 ///
 /// The core has no clock of its own. Time is an argument, so a test of thirty days runs in a
-/// millisecond. Of the two clocks, the one that has moved further counts, because a monotonic clock
-/// may stop while the computer sleeps, and a wall clock may be set back.
+/// millisecond. The clock that has moved further counts, because a monotonic clock may stop while
+/// the computer sleeps, and a wall clock may be set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// Milliseconds since any fixed moment, never running backwards.

@@ -1,22 +1,22 @@
 //! Decides when the counts of a window are final: when its settle time has passed by this machine's clock and by the
-//! service's clock, if a response shows that. So the clock that is behind decides. A `Date` has whole seconds: a window
-//! settles when even the first moment of that second is late enough.
+//! service's clock, if a response shows that. So the clock that is behind decides. A `Date` has whole seconds, so a
+//! window settles only when even the first moment of that second is late enough.
 
 use serde::{Serialize, Serializer};
 
 use crate::time::now::Now;
 use crate::time::window::Window;
 
-/// The default time after its end during which a window's counts may still change: an hour.
+/// The default settle time: a window's counts may still change for an hour after its end.
 pub(crate) const SETTLE_MS: u64 = 3_600_000;
 
 /// A `Date` has whole seconds.
 pub(crate) const PRECISION_MS: u64 = 1_000;
 
-/// A difference between two clocks that is not larger is not reported.
+/// A difference between two clocks is reported only if it is larger than this.
 const AGREE_MS: i64 = 60_000;
 
-/// If two clocks differ by this much or more, somebody must correct one of them.
+/// If two clocks differ by more than this, somebody must correct one of them.
 pub(crate) const ALARMING_MS: i64 = 300_000;
 
 /// Whether a window was old enough at both times by the wall clock, and by the service's clock if that is known. The
@@ -42,12 +42,12 @@ pub(crate) struct ServiceTime {
 }
 
 impl ServiceTime {
-    /// Whether it may have reached a moment when it sent the response.
+    /// Whether the service's clock may have reached `unix_ms` when the service sent the response.
     pub(crate) fn may_have_come_to(self, unix_ms: i64) -> bool {
         self.latest().sent_ms >= unix_ms
     }
 
-    /// A later time, with its wall clock set back to the service's if it is ahead.
+    /// Returns a later time, with the wall clock set back to the service's clock if it is ahead of it.
     pub(crate) fn holds_back(self, now: Now) -> Now {
         let latest_ms = self
             .latest()
@@ -64,7 +64,7 @@ impl ServiceTime {
         now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms)
     }
 
-    /// The clock at the latest moment that the `Date` may stand for.
+    /// The same with the latest time that the `Date` can stand for.
     pub(crate) fn latest(self) -> Self {
         Self {
             sent_ms: self.sent_ms.saturating_add_unsigned(PRECISION_MS),
@@ -72,7 +72,8 @@ impl ServiceTime {
         }
     }
 
-    /// How the wall clock differs from it, if that is worth a note. A response may come `longest_ms` after its request.
+    /// How the wall clock differs from the service's clock, if the difference is worth a note. A `Date` that is at most
+    /// `longest_ms` ahead of the wall clock is not, because the service may have sent the response that late.
     pub(crate) fn difference(self, longest_ms: u64) -> Option<ClockDifference> {
         let ahead_ms = self.asked_at.unix_ms.saturating_sub(self.sent_ms);
         let is_late = ahead_ms < 0 && ahead_ms.unsigned_abs() <= longest_ms;

@@ -38,7 +38,7 @@ impl TimeStep {
     /// Parses digits and one of `s`, `m`, `h` and `d`, such as `5m`, `15m`, `1h` and `1d`.
     ///
     /// # Errors
-    /// `invalid_argument` for anything else, and for what does not divide a day.
+    /// `invalid_argument` for anything else, and for a step that does not divide a day.
     pub fn parse(text: &str) -> Result<Self> {
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
         let unit = &text[digits.len()..];
@@ -52,7 +52,7 @@ impl TimeStep {
     /// A step of this number of seconds.
     ///
     /// # Errors
-    /// `invalid_argument` for what does not divide a day.
+    /// `invalid_argument` for a number that does not divide a day.
     pub fn from_seconds(seconds: u64) -> Result<Self> {
         match u32::try_from(seconds) {
             Ok(seconds) if seconds > 0 && DAY.is_multiple_of(seconds) => Ok(Self { seconds }),
@@ -80,7 +80,8 @@ impl TimeStep {
         Timestamp::from_unix_ms(self.floor_ms(instant).checked_add_unsigned(self.ms())?)
     }
 
-    /// A whole number of steps fits into the days since 1970, and `unix_ms` rounds down.
+    /// The start of the step that contains the timestamp, in milliseconds since 1970. Each day
+    /// since then has a whole number of steps, and `unix_ms` rounds down.
     fn floor_ms(self, instant: Timestamp) -> i64 {
         let ms = i64::from(self.seconds) * 1_000;
         instant.unix_ms().div_euclid(ms) * ms
@@ -180,7 +181,7 @@ mod tests {
             "5µ",
             "18446744073709551617s",
             "18446744073709551616d",
-            // Products that wrap around to what divides a day.
+            // Products that would wrap around to a divisor of a day.
             "922337203685477581m",
             "16012798675095097d",
         ] {

@@ -1,4 +1,4 @@
-//! Instants in UTC.
+//! Timestamps in UTC.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,8 +21,8 @@ impl Timestamp {
     /// second may have a fraction of up to nine digits.
     ///
     /// # Errors
-    /// `invalid_timestamp` for anything else: neither `Z` nor an offset, a leap second, small
-    /// letters, a timestamp outside of the years 0000 to 9999 in UTC.
+    /// `invalid_timestamp` for anything else, such as a text with neither `Z` nor an offset, a leap
+    /// second, lower-case letters, or a timestamp outside of the years 0000 to 9999 in UTC.
     pub fn parse(text: &str) -> Result<Self> {
         Self::named_by(text).ok_or_else(|| {
             let message = "want a date and time with Z or an offset from UTC, such as \
@@ -31,7 +31,7 @@ impl Timestamp {
         })
     }
 
-    /// The timestamp that the text names, if it names one.
+    /// The timestamp that the text stands for; `None` if it is not a timestamp.
     pub(crate) fn named_by(text: &str) -> Option<Self> {
         let (local, ahead_s) = split_zone(text.as_bytes())?;
         let (whole, fraction) = local.split_at_checked(19)?;
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// What chrono makes of it, where it has the service's form.
+    /// The timestamp that chrono reads, if the text has the service's form.
     fn by_chrono(text: &str) -> Option<Timestamp> {
         // chrono also reads small letters and a minus sign that is not ASCII.
         let (date, clock) = text.split_once('T')?;

@@ -66,7 +66,7 @@ impl Window {
         self.end.unix_ms().abs_diff(self.start.unix_ms())
     }
 
-    /// As few windows as cover the same time: windows that follow each other or overlap become one.
+    /// The fewest windows that cover the same time: adjacent and overlapping windows become one.
     ///
     /// ```
     /// # use tallyfold::Window;
@@ -83,7 +83,7 @@ impl Window {
         join_adjacent(&mut windows.into_iter())
     }
 
-    /// The parts of the window that other windows do not cover. These must be sorted, and must not overlap.
+    /// The parts of the window that other windows do not cover. The other windows must be sorted, and must not overlap.
     #[must_use]
     pub fn uncovered(self, covered: impl IntoIterator<Item = Self>) -> Vec<Self> {
         uncovered(self, &mut covered.into_iter())
@@ -132,8 +132,8 @@ impl fmt::Debug for Window {
     }
 }
 
-/// Joins adjacent windows: covers the time of sorted windows with as few windows as possible.
-/// It is compiled once for all kinds of iterators, as is the next function.
+/// Covers the time of sorted windows with as few windows as possible. Like the next function, this
+/// one is compiled once for all kinds of iterators.
 pub(crate) fn join_adjacent(sorted: &mut dyn Iterator<Item = Window>) -> Vec<Window> {
     let mut joined: Vec<Window> = Vec::new();
     for window in sorted {

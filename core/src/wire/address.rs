@@ -110,7 +110,8 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What is before the last of these ASCII characters, if there is one, and what is after it.
+/// Splits a text at the last occurrence of an ASCII character. Without one, the second part is the
+/// whole text.
 fn split_last(text: &str, character: u8) -> (Option<&str>, &str) {
     match text.bytes().rposition(|byte| byte == character) {
         Some(at) => (Some(&text[..at]), &text[at + 1..]),
@@ -118,7 +119,7 @@ fn split_last(text: &str, character: u8) -> (Option<&str>, &str) {
     }
 }
 
-/// Digits without a sign or leading zeros, which `u16::from_str` would take.
+/// Whether a text is a port without a sign or leading zeros, which `u16::from_str` would accept.
 fn is_port(port: &str) -> bool {
     let plain = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
     plain && port.parse::<u16>().is_ok()
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is accepted is read alike by the parser that many Rust programs use.
+        /// The parser that many Rust programs use reads each accepted address in the same way.
         #[test]
         fn an_address_means_the_same_to_others(
             scheme in "(https?|HTTPS)",

@@ -3,14 +3,14 @@
 use crate::secret::Secret;
 use crate::text::is_unseen;
 
-/// How much of a body is read.
+/// How many bytes of a body are read.
 const MOST_BYTES: usize = 1024;
 
-/// How much of it is quoted.
+/// How many characters of it are quoted.
 const MOST_CHARACTERS: usize = 200;
 
-/// So many characters that a text has in common with a secret are masked, because the text may hold
-/// only the beginning of the secret.
+/// If a text contains at least this many bytes of the beginning of a secret, they are masked, because
+/// the text may contain only the beginning.
 const TELLING: usize = 8;
 
 /// Marks a removed secret in the text, without showing its length. (It is DEL, a control character.)
@@ -21,7 +21,7 @@ const MASKED: char = '\u{7f}';
 pub(crate) struct Excerpt(Vec<u8>);
 
 impl Excerpt {
-    /// Takes more of the body. Returns whether to pass even more.
+    /// Takes a piece of the body. Returns whether to pass more of it.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> bool {
         let room = MOST_BYTES - self.0.len();
         self.0.extend_from_slice(&chunk[..chunk.len().min(room)]);
@@ -71,7 +71,7 @@ fn valid(bytes: &[u8]) -> &str {
 /// Masks a secret in a text: as it is, with its characters escaped as in JSON, HTML and addresses, and in base64.
 fn mask_everywhere(text: &mut [u8], secret: &[u8]) {
     mask(text, secret);
-    // A credential such as `id:secret` is encoded as a whole, so the secret may begin at any of three bits.
+    // A credential such as `id:secret` is encoded as a whole, so the secret may begin at any byte of a group of three.
     for before in 0..3 {
         for alphabet in ALPHABETS {
             let encoded = base64(secret, before, alphabet);
@@ -85,8 +85,9 @@ fn mask_everywhere(text: &mut [u8], secret: &[u8]) {
 /// Reads the next character of a text. Returns its bytes, how many they are, and how many bytes of the text it takes.
 type Read = fn(&[u8]) -> Option<([u8; 4], usize, usize)>;
 
-/// Masks a secret in a text, and each longer beginning of it. Where it can be read in both ways, the longer match counts:
-/// after one that ends at an escaped character, the rest of the secret would be shown.
+/// Masks a secret in a text, and beginnings of it that are at least [`TELLING`] bytes long. The text is read both as it is
+/// and with its escapes resolved, and the longer match counts: a match that ends at an escaped character would leave the
+/// rest of the secret unmasked.
 fn mask(text: &mut [u8], secret: &[u8]) {
     let mut at = 0;
     while at < text.len() {
@@ -105,7 +106,7 @@ fn mask(text: &mut [u8], secret: &[u8]) {
     }
 }
 
-/// How many bytes of a secret a text begins with, and how many bytes of the text they are.
+/// How many bytes of the beginning of a secret a text begins with, and how many bytes of the text they take.
 fn common(text: &[u8], secret: &[u8], read: Read) -> (usize, usize) {
     let (mut common, mut end) = (0, 0);
     while common < secret.len() {
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_secret_is_masked_in_base64() {
         let secret = "canary-123456>?";
-        // `id:` and the secret, and what one and two bytes more do to it.
+        // The base64 of the secret alone, and after `i:`, `id:` and `idx:`.
         for (written, rest) in [
             ("Y2FuYXJ5LTEyMzQ1Nj4/", ""),
             ("aTpjYW5hcnktMTIzNDU2Pj8=", "aTp"),

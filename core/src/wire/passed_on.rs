@@ -1,5 +1,5 @@
-//! How a server for web apps passes an error on, so that the page's client gets the same error as from the
-//! service itself: in one header, which holds the code and, if the service answered with one, its status.
+//! How a server for web apps passes an error on, so that the client in the browser gets the same error as from
+//! the service itself: in one header, which contains the code and, if the service sent one, its status.
 
 use crate::code::Code;
 use crate::error::Error;
@@ -16,7 +16,7 @@ pub(crate) fn written(code: Code, status: Option<u16>) -> String {
     }
 }
 
-/// The error that the header holds, if there is one that this version knows.
+/// The error in the header; `None` without the header, or if this version does not know the code.
 pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
     let value = named(headers, HEADER).next()?;
     let (name, status) = value.split_once(' ').unwrap_or((value, ""));

@@ -16,7 +16,7 @@ pub struct Request {
     method: Method,
     url: String,
     headers: Vec<(&'static str, Secret)>,
-    /// Those that the caller adds to every request.
+    /// The headers that the caller adds to every request.
     others: Arc<Headers>,
     body: Option<Secret>,
 }
@@ -61,7 +61,7 @@ impl Request {
         self
     }
 
-    /// The same request with these headers too.
+    /// The same request, also with these headers.
     pub(crate) fn with(mut self, headers: &Arc<Headers>) -> Self {
         self.others = Arc::clone(headers);
         self
@@ -82,9 +82,10 @@ impl Request {
         &self.url
     }
 
-    /// The headers, with names in lower case, in the order to send them. They ask for gzip, because
-    /// the JSON of a metrics response shrinks about tenfold: the host gives the decoded bytes to the
-    /// call, in pieces of bounded size. A call refuses any other coding by the response's headers.
+    /// The headers, with names in lower case, in the order to send them. They request gzip, because
+    /// it makes the JSON of a metrics response about ten times smaller. The host must decode the
+    /// body, and pass it to the call in pieces of bounded size. If the headers of a response name
+    /// another coding, the call refuses it.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers
             .iter()

@@ -2,14 +2,14 @@
 
 use crate::time::timestamp::Timestamp;
 
-/// The most seconds: larger values count as this, which the numbers of every language hold exactly.
+/// The most seconds: larger values count as this number, which every language represents exactly.
 pub(crate) const MOST_SECONDS: u64 = (1 << 53) - 1;
 
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// The milliseconds that a response asks its client to wait; `None` if it does not say.
+/// The wait in milliseconds that a response requests; `None` if it requests none.
 ///
 /// Seconds are digits. A date is counted from the response's own `Date`, so that only the service's
 /// clock matters; without a `Date`, from `unix_ms`, the caller's clock. A date in the past means 0.
@@ -93,7 +93,7 @@ fn number(text: &str, digits: usize) -> Option<u32> {
     fits.then(|| text.parse().ok()).flatten()
 }
 
-/// The year that ends in those two digits and is at most 50 years ahead, as RFC 9110 (5.6.7) has it.
+/// The year that ends in those two digits and is at most 50 years ahead, as RFC 9110 (5.6.7) requires.
 fn whole_year(digits: u32, now_ms: i64) -> Option<u32> {
     let latest = Timestamp::from_unix_ms(now_ms)?.year() + 50;
     Some(latest - (latest + 100 - digits) % 100)

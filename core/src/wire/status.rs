@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::wire::headers::named;
 use crate::wire::passed_on;
 
-/// Who answers. This decides what a refusal means and what an error may quote.
+/// Who sends the response. This decides what a refusal means and what an error may quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answerer {
     TokenEndpoint,
@@ -51,8 +51,8 @@ fn check_success(headers: &[(&str, &str)]) -> Result<()> {
     check_content_encoding(headers)
 }
 
-/// Bytes that are compressed twice may grow a million times, so one coding is allowed. `gzip` is
-/// the one that requests ask for.
+/// Allows only one coding, because bytes that were compressed twice may grow a million times.
+/// Requests accept `gzip`.
 fn check_content_encoding(headers: &[(&str, &str)]) -> Result<()> {
     let mut codings = named(headers, "content-encoding")
         .map(str::trim_ascii)
@@ -75,7 +75,7 @@ fn check_content_type(headers: &[(&str, &str)]) -> Result<()> {
     named(headers, "content-type").try_for_each(check_media_type)
 }
 
-/// Whether the value of a content type says that a body is JSON.
+/// Whether the value of a content type stands for JSON.
 pub(crate) fn is_json(value: &str) -> bool {
     check_media_type(value).is_ok()
 }

@@ -10,7 +10,7 @@ use tallyfold::{
 
 use super::{Given, check, check_error, list, load_table, number, run, text};
 
-/// Long after all windows of the vectors.
+/// This is long after all windows of the vectors.
 const NOW: Now = Now {
     monotonic_ms: 0,
     unix_ms: 2_000_000_000_000,
@@ -58,7 +58,7 @@ fn begin(case: &Value) -> Result<Collect> {
             .max_retries(0),
     )?;
     let options: CollectOptions = arguments::read(&Given(&case["query"]), &[])?;
-    // In a vector no time passes.
+    // No time passes in a vector.
     let options = options.patience_ms(Patience::Milliseconds(0));
     let mut collect =
         client.collect(options.have(case.get("have").map(load_table).transpose()?))?;

@@ -1,4 +1,4 @@
-//! The vectors of what is made of tables: series, rates and comparisons.
+//! The vectors of series, rates and comparisons, which are made from tables.
 
 use serde_json::{Value, json};
 use tallyfold::{
@@ -90,7 +90,7 @@ fn series_of(case: &Value) -> Result<Series> {
     Ok(series)
 }
 
-/// Each row through the rows and through the columns, which must agree.
+/// The rows of a series. Checks that each row is the same when it is read from the columns.
 fn rows_of(series: &Series) -> Vec<Value> {
     let row = |row: Row<'_, Series>| {
         let (at, counts) = (row.index(), row.counts());
@@ -117,7 +117,7 @@ fn rows_of(series: &Series) -> Vec<Value> {
     series.rows().map(row).collect()
 }
 
-/// A row's dimension values, out of the columns.
+/// A row's dimension values, read from the columns.
 fn column_values(frame: &dyn Frame, at: usize) -> Vec<&str> {
     let columns = frame.columns().into_iter();
     let values = columns.filter_map(|column| match column.values {
@@ -146,13 +146,13 @@ fn check_rates(expected: &Value, rates: Rates) {
     }
 }
 
-/// The float that a decimal names, to the bit.
+/// The bits of the float that a decimal represents.
 fn bits(decimal: &Value) -> Option<u64> {
     let decimal = decimal.as_str()?;
     Some(decimal.parse::<f64>().expect("a decimal").to_bits())
 }
 
-/// Each row through the rows and through the columns, which must agree.
+/// Checks the rows of a comparison. Each row must be the same when it is read from the columns.
 fn check_comparison(expected: &Value, comparison: &Comparison) {
     let row = |row: Row<'_, Comparison>| {
         let at = row.index();

@@ -1,4 +1,5 @@
-// The host of the examples in doc comments, which include this file: a machine, and the sandbox that answers it.
+// The host of the examples in doc comments, which include this file: a machine, and the sandbox
+// that responds to it.
 
 use tallyfold::{Call, CountTable, Dimension, Machine, MachineOptions, Now, QueryOptions, Result, Step, Window};
 use tallyfold_sandbox::{Sandbox, SandboxOptions};
@@ -13,7 +14,7 @@ pub(crate) struct Host {
 
 #[allow(dead_code, reason = "no example needs all of it")]
 impl Host {
-    /// With the sandbox's traffic, at noon of the second day of 2026.
+    /// Starts with the sandbox's traffic, at noon of the second day of 2026.
     pub(crate) fn new() -> Result<Self> {
         let known = SandboxOptions::default().seed(7);
         let machine = Machine::new(MachineOptions::default().cluster_endpoint(ADDRESS.to_owned()).client_id(known.client_id.clone()).client_secret(known.client_secret.clone()).control_audience(known.control_audience.clone()))?;
@@ -63,7 +64,7 @@ impl Host {
         self.now.unix_ms += ms as i64;
     }
 
-    /// Counts by integration of the `index`-th quarter of an hour of 2026.
+    /// The counts by integration in the `index`-th quarter of an hour of 2026.
     pub(crate) fn quarter(&mut self, index: u32) -> Result<CountTable> {
         let edge = |index: u32| format!("2026-01-01T{:02}:{:02}:00Z", index / 4, index % 4 * 15);
         let window = Window::parse(&edge(index), &edge(index + 1))?;

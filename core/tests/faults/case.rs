@@ -1,9 +1,10 @@
-//! What hosts of all kinds read of a run: the options of its client, and what is to come of its calls.
+//! The parts of a run that do not depend on the host: the options of its client, and the expected
+//! outcomes of its calls.
 
 use serde_json::Value;
 use tallyfold::{Frame, MachineOptions, Output, Reconciliation, Result, Secret, Tolerate};
 
-/// The options of the client of a run, apart from the timeout, which each host has its own way to keep.
+/// The options of a run's client, except the timeout, which each host enforces in its own way.
 pub(crate) fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
     let given = |name: &str| text(&file["client"][name]);
     let options = &run["options"];

@@ -1,4 +1,4 @@
-//! The smallest host that carries the bytes of real requests: ureq, which blocks.
+//! The smallest host that sends real requests. It uses ureq, which blocks.
 
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use ureq::{Agent, http};
 
 use super::case::{number, options, text};
 
-/// A client, what it is asked, and clocks on which only waits take time.
+/// A client, the call that it makes, and clocks that advance only during waits.
 pub(crate) struct Host {
     client: Machine,
     agent: Agent,
@@ -81,12 +81,12 @@ impl Host {
         outcome
     }
 
-    /// All that could be printed on the way.
+    /// Everything that could be printed during the run.
     pub(crate) fn seen(&self) -> &str {
         &self.seen
     }
 
-    /// What the calls were told to wait.
+    /// How long the calls had to wait.
     pub(crate) fn waited_ms(&self) -> u64 {
         self.waited_ms
     }
@@ -118,7 +118,7 @@ impl Host {
     }
 }
 
-/// Carries one request out and its response in.
+/// Sends one request, and passes its response to the call.
 fn exchange(agent: &Agent, request: &Request, call: &mut Call) -> Result<()> {
     let response = match send(agent, request) {
         Ok(response) => response,

@@ -1,5 +1,5 @@
-//! The faults that every language is put to, over loopback: what each means stands in
-//! `tests/faults/README.md`.
+//! The faults that every language is tested with, over loopback. `tests/faults/README.md` describes
+//! them.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -21,10 +21,11 @@ use case::check_outcome;
 use host::Host;
 use server::Server;
 
-/// Most of the time is spent waiting for something that does not come.
+/// The number of runs at the same time. Most of their time is spent waiting for something that
+/// never arrives.
 const AT_ONCE: usize = 16;
 
-/// What a server or a client was told that nobody else may see begins with this.
+/// The beginning of all secrets that a server or a client knows.
 const CANARY: &str = "canary";
 
 #[test]
@@ -53,7 +54,7 @@ fn every_fault_ends_as_it_is_to() {
     assert_eq!(Value::from(runs.len()), file["count"]);
 }
 
-/// One run: a server for it alone, one client, and its calls one after the other.
+/// Checks one run. It has its own server and one client, which makes one call after the other.
 fn check(file: &Value, run: &Value) {
     let place = format!("{} at {}", run["fault"], run["endpoint"]);
     let server = Server::new(file, run);
@@ -71,12 +72,12 @@ fn check(file: &Value, run: &Value) {
     });
     server.assert_nobody_went_elsewhere(&place);
     let least_ms = run["waits_ms"].as_u64().expect("milliseconds");
-    // What is tried again without being asked to wait does so almost at once here.
+    // A retry without a requested wait begins almost immediately here.
     let waited_as_asked = waited_ms >= least_ms && waited_ms < least_ms + 1_000;
     assert!(waited_as_asked, "{place}: waited {waited_ms} ms");
 }
 
-/// Makes the calls of a run, and gives how long they were told to wait.
+/// Makes the calls of a run. Returns how many milliseconds they had to wait.
 fn ask(file: &Value, run: &Value, address: &str, place: &str) -> u64 {
     let mut host = Host::new(file, run, address);
     for outcome in run["outcomes"].as_array().expect("a list") {

@@ -1,4 +1,4 @@
-//! A server that does on the wire what a run's script says, one request after the other.
+//! A server that follows the script of a run on the wire, one request after the other.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use socket2::SockRef;
 
-/// The server of one run, and another one that nothing may be sent to.
+/// The server of one run, and another server to which nothing may be sent.
 pub(crate) struct Server<'a> {
     listener: TcpListener,
     elsewhere: TcpListener,
@@ -15,9 +15,9 @@ pub(crate) struct Server<'a> {
     exchanges: &'a [Value],
 }
 
-/// What is looked at of a request.
+/// The parts of a request that are checked.
 struct Asked {
-    /// Method and path.
+    /// The method and the path.
     line: String,
     authorization: Option<String>,
     body: String,
@@ -38,7 +38,7 @@ impl<'a> Server<'a> {
         format!("http://127.0.0.1:{}", port(&self.listener))
     }
 
-    /// Serves until somebody connects and says nothing.
+    /// Serves until a connection sends no request.
     pub(crate) fn serve(&self) -> Result<(), String> {
         let mut exchanges = self.exchanges.iter();
         loop {
@@ -53,7 +53,7 @@ impl<'a> Server<'a> {
                 return Err(format!("unexpected {}", asked.line));
             };
             self.check_request(exchange, &asked)?;
-            // A client that has heard enough may hang up.
+            // A client that needs no more of the response may close the connection.
             let _ = self.answer(&mut stream, &exchange["answer"]);
         }
     }
@@ -75,7 +75,7 @@ impl<'a> Server<'a> {
         let bearer = exchange["bearer"]
             .as_str()
             .map(|token| format!("Bearer {token}"));
-        // The secret goes to token endpoints, and only there.
+        // The secret is sent to token endpoints, and only to them.
         let secret = self.file["client"]["client_secret"].as_str().expect("text");
         let as_told = (exchange["request"] == *asked.line)
             && asked.authorization == bearer
@@ -120,7 +120,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// A whole request, or none.
+/// Reads a whole request; `None` if the connection sends none.
 fn read_request(stream: &TcpStream) -> Option<Asked> {
     let mut lines = BufReader::new(stream);
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! What must hold of any input. Each check panics where it does not.
+//! Checks that must hold for any input. Each check panics if it fails.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use tallyfold_engine::{plain_text, read_count};
 use super::documents::{Choices, any_setup, document, mutate};
 use super::reading::{self, Reading, Setup, instant};
 
-/// Holds the fold to the plain reading of a body, split at each place and at all of
-/// them; gives what it said.
+/// Compares the fold with the plain reading of a body. The body is also split at each place, at all
+/// places, and at every byte. Returns the result of the fold.
 pub(crate) fn body(body: &[u8], setup: &Setup, places: &[usize]) -> Result<CountTable> {
     let whole = fold([body], setup);
     for place in places {
@@ -47,7 +47,7 @@ pub(crate) fn body(body: &[u8], setup: &Setup, places: &[usize]) -> Result<Count
     whole
 }
 
-/// Like [`body`], of a body with choices before it.
+/// Like [`body`], for a body with choices before it.
 pub(crate) fn chosen_body(data: &[u8]) {
     const HEAD: usize = 16;
     let Some((head, rest)) = data.split_at_checked(HEAD) else {
@@ -64,8 +64,8 @@ pub(crate) fn chosen_body(data: &[u8]) {
     drop(body(rest, &setup, &places));
 }
 
-/// Like [`body`], of a document that the choices make, and of changed ones. Gives what was said
-/// of each.
+/// Like [`body`], for a document that the choices make, and for damaged ones. Returns the result
+/// for each of them.
 pub(crate) fn chosen_documents(data: &[u8], changed: usize) -> Vec<Result<CountTable>> {
     let choices = &mut Choices::new(data);
     let setup = any_setup(choices);
@@ -79,8 +79,9 @@ pub(crate) fn chosen_documents(data: &[u8], changed: usize) -> Vec<Result<CountT
     said
 }
 
-/// Holds the reading of counts to the standard library's: of the digits that the bytes start with,
-/// and of all of them as they stand in a body, alone and as predicted.
+/// Compares the parsing of counts with the standard library: of the digits at the start of the
+/// bytes, and of all bytes as a count in a body, in a single entry and in entries that are
+/// predicted.
 pub(crate) fn digits(data: &[u8]) {
     let length = data.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digits = str::from_utf8(&data[..length]).expect("ASCII");
@@ -112,7 +113,7 @@ pub(crate) fn digits(data: &[u8]) {
             },
             &[json.len() / 2],
         );
-        // What follows zeros is compared by the judge of bodies; so many digits fit here.
+        // A longer number could overflow here. [`body`] has compared it with the plain reading.
         if text.len() <= 37 {
             let number: Option<u128> = text.parse().ok().filter(|_| length == text.len());
             let sum = number.and_then(|number| u64::try_from(number * count as u128).ok());
@@ -121,7 +122,7 @@ pub(crate) fn digits(data: &[u8]) {
     }
 }
 
-/// Holds the scan for the end of plain text to a look at each byte.
+/// Compares the scan for the end of plain text with a check of each byte.
 pub(crate) fn text(data: &[u8]) {
     let ends = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     for start in 0..data.len().min(40) {
@@ -133,7 +134,8 @@ pub(crate) fn text(data: &[u8]) {
     }
 }
 
-/// Holds timestamps, windows and steps to chrono; the input is a start, an end and a step in lines.
+/// Compares timestamps, windows and steps with chrono. The lines of the input are a start, an end
+/// and a step.
 pub(crate) fn timestamps(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -196,7 +198,7 @@ fn seconds_of(step: &str) -> Option<u32> {
     };
     let count = digits.iter().try_fold(0_u32, |count, digit| {
         let digit = digit.is_ascii_digit().then(|| u32::from(digit - b'0'))?;
-        // More than a day of the smallest unit stays more than a day.
+        // The cap is above a day even in seconds.
         Some((count * 10 + digit).min(100_000))
     })?;
     let seconds = count.checked_mul(unit)?;
@@ -215,7 +217,8 @@ fn floors(step: TimeStep, seconds: u32, timestamp: Timestamp) {
     assert_eq!(step.after(timestamp).and_then(shown), after);
 }
 
-/// Whatever is a saved table is one when it is saved again, with the sums of its rows.
+/// A saved table that can be read must stay the same when it is saved again, and must have the sums
+/// of its rows.
 pub(crate) fn table_json(data: &[u8]) {
     let table = match CountTable::from_json(data) {
         Ok(table) => table,
@@ -266,7 +269,7 @@ pub(crate) fn table_json(data: &[u8]) {
     assert_eq!(table.merge(&table, true), Ok(table));
 }
 
-/// Holds regrouping to a sum per key, row by row.
+/// Compares regrouping with a sum for each key, row by row.
 fn regroups(table: &CountTable, names: &[&str]) {
     let all = table.dimensions().names();
     let mut sums = BTreeMap::<Vec<&str>, [u64; 3]>::new();
@@ -307,7 +310,7 @@ fn any_places(choices: &mut Choices<'_>, body: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// That place, or one close after the end of an object: there are edges of what is predicted.
+/// Returns `at`, or a place shortly after the end of an object, where predictions begin and end.
 fn place(at: usize, byte: u8, body: &[u8]) -> usize {
     if byte.is_multiple_of(2) {
         return at;
@@ -317,8 +320,8 @@ fn place(at: usize, byte: u8, body: &[u8]) -> usize {
     close.min(body.len())
 }
 
-/// Whether the error is that of the code. A string or a number that is too long is refused before
-/// its end, where serde_json may find something else.
+/// Whether the error has this code. A string or a number that is too long is refused before its
+/// end, where serde_json may find another error.
 fn agree(error: &Error, plain: Option<Code>, body: &[u8], setup: &Setup) -> bool {
     const IN_STRINGS: [Code; 4] = [
         Code::InvalidJson,

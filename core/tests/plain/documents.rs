@@ -1,14 +1,14 @@
-//! Documents that choices make: responses in every way that a service may write them, and the
-//! mistakes that it, or the way to it, may make.
+//! Documents that choices make: responses in every way in which a service may write them, with the
+//! errors that may occur in the service or on the way from it.
 //!
-//! Choices are bytes, from proptest or a fuzzer, and zeros once they are used up: fewer and smaller
-//! bytes make simpler documents, so that a failure shrinks to a small one.
+//! Choices are bytes from proptest or a fuzzer, followed by zeros. Fewer and smaller bytes make
+//! simpler documents, so a failure shrinks to a small document.
 
 use tallyfold::{AggregatorOptions, Dimension, Limits, Tolerate, Window};
 
 use super::reading::Setup;
 
-/// Bytes to choose by.
+/// Bytes that determine the choices.
 pub(crate) struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
@@ -99,7 +99,7 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
     }
 }
 
-/// One mistake, or an oddity that is none.
+/// One error, or an oddity that is valid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Oddity {
     None,
@@ -107,7 +107,7 @@ enum Oddity {
     Count,
     /// A value of another type.
     Type,
-    /// A dimension that is null or empty in two entries which are otherwise alike.
+    /// A dimension that is null or empty in two entries that are equal otherwise.
     NullDimension,
     MissingField,
     MissingDimension,
@@ -115,7 +115,7 @@ enum Oddity {
     DuplicateField,
     DuplicateDimension,
     RepeatedCombination,
-    /// Text that is no string.
+    /// Text that isn't a valid string.
     Text,
     /// An edge of the window, or a total.
     Result,
@@ -138,13 +138,13 @@ const ODDITIES: [Oddity; 12] = [
 
 /// How a value is written.
 enum Json {
-    /// As it stands.
+    /// Written unchanged.
     Raw(Vec<u8>),
     Object(Vec<(Vec<u8>, Json)>),
     Array(Vec<Json>),
 }
 
-/// What stands between the tokens.
+/// The white space between the tokens.
 #[derive(Clone, Copy)]
 enum Space {
     None,
@@ -165,12 +165,12 @@ enum Escapes {
 struct Style {
     space: Space,
     escapes: Escapes,
-    /// Whether each entry has its keys in another order.
+    /// Whether the keys of each entry have another order.
     shuffled: bool,
     order: [usize; 4],
     dimension_order: Vec<usize>,
     unknown: Vec<(Vec<u8>, usize)>,
-    /// Which dimensions have a value that tells entries apart.
+    /// Whether a value of each entry differs from the values of all other entries.
     distinct: bool,
     long: bool,
 }
@@ -215,7 +215,7 @@ fn any_unknown(choices: &mut Choices<'_>, number: usize) -> (Vec<u8>, usize) {
         "success ",
         "a_name_of_more_than_32_bytes_in_all",
     ]);
-    // Most of them are strings, which can be predicted.
+    // Most of them are strings, because strings can be predicted.
     let kind = if choices.one_in(6) {
         choices.below(UNKNOWN.len())
     } else {
@@ -227,7 +227,7 @@ fn any_unknown(choices: &mut Choices<'_>, number: usize) -> (Vec<u8>, usize) {
     )
 }
 
-/// Values of fields that nobody knows.
+/// Values of unknown fields. The empty text stands for a string.
 const UNKNOWN: [&str; 12] = [
     "",
     "null",
@@ -243,7 +243,7 @@ const UNKNOWN: [&str; 12] = [
     "123456789012345678901234567890",
 ];
 
-/// A response in some way, with one oddity at most.
+/// Makes a response with at most one oddity.
 pub(crate) fn document(choices: &mut Choices<'_>, setup: &Setup) -> Vec<u8> {
     let oddity = match choices.below(6) {
         3 if setup.options.tolerate.null_dimension => Oddity::NullDimension,
@@ -251,7 +251,7 @@ pub(crate) fn document(choices: &mut Choices<'_>, setup: &Setup) -> Vec<u8> {
         _ => Oddity::None,
     };
     let runs = choices.below(5);
-    // Half of them may be longer than what is carried from chunk to chunk.
+    // In half of the documents, a run may be longer than what is carried from chunk to chunk.
     let most = choices.pick(&[12, 48]);
     let mut entries = Vec::new();
     for _ in 0..runs {
@@ -378,7 +378,7 @@ fn entry(
     fields
 }
 
-/// Keys are written with escapes where everything is.
+/// Keys are escaped less often than values.
 fn rarely(escapes: Escapes) -> Escapes {
     match escapes {
         Escapes::All => Escapes::Some,
@@ -396,7 +396,7 @@ fn unknown_value(choices: &mut Choices<'_>, kind: usize) -> Vec<u8> {
     }
 }
 
-/// Lengths around those that are read in one go.
+/// Lengths around the sizes of the blocks that are read at once.
 const LENGTHS: [usize; 24] = [
     0, 1, 2, 7, 8, 9, 14, 15, 16, 17, 18, 23, 24, 30, 31, 32, 33, 34, 47, 48, 63, 64, 65, 70,
 ];
@@ -430,10 +430,10 @@ fn any_value(choices: &mut Choices<'_>, long: bool) -> String {
     text
 }
 
-/// A value that no entry of another number has.
+/// A value that no other entry has.
 fn distinct_value(choices: &mut Choices<'_>, number: usize, long: bool) -> String {
     let mut text = any_value(choices, long);
-    // At the start or at the end, as either may be all that is compared.
+    // The number is at the start or at the end, because a comparison may look at only one of them.
     if choices.one_in(2) {
         text.insert_str(0, &format!("{number}."));
     } else {
@@ -442,7 +442,7 @@ fn distinct_value(choices: &mut Choices<'_>, number: usize, long: bool) -> Strin
     text
 }
 
-/// A count with its quotes; in an entry mostly a small one, as sums must fit.
+/// A count with its quotes. In an entry, it is usually small, because sums must not overflow.
 fn any_count(choices: &mut Choices<'_>, small: bool) -> Vec<u8> {
     const EDGES: [u128; 10] = [
         1 << 53,
@@ -458,7 +458,7 @@ fn any_count(choices: &mut Choices<'_>, small: bool) -> Vec<u8> {
     ];
     let count = match choices.below(256) {
         0..=99 => u128::from(choices.byte()),
-        // Twice as rare in entries, of which there are many.
+        // This is half as frequent in entries, because there are many of them.
         254 if !small => choices.pick(&EDGES),
         255 => choices.pick(&EDGES),
         number => {
@@ -475,7 +475,7 @@ fn any_count(choices: &mut Choices<'_>, small: bool) -> Vec<u8> {
     format!("\"{}{count}\"", "0".repeat(zeros)).into_bytes()
 }
 
-/// What stands where a count or a string should.
+/// A value in place of a count or a string.
 fn odd_value(choices: &mut Choices<'_>) -> &'static str {
     choices.pick(&[
         "null",
@@ -531,7 +531,7 @@ fn make_odd(choices: &mut Choices<'_>, fields: &mut Vec<(Vec<u8>, Json)>, oddity
         }
         Oddity::Type => dimensions[dimension].1 = Json::Raw(odd_value(choices).into()),
         Oddity::NullDimension => {
-            // The first one, so that the next time it is the same.
+            // This is always the first dimension, so that it is the same one the next time.
             dimensions[0].1 = Json::Raw(choices.pick(&["null", "\"\""]).into());
         }
         Oddity::MissingField => drop(fields.remove(field)),
@@ -648,7 +648,7 @@ fn write(choices: &mut Choices<'_>, json: &Json, space: Space, indent: usize, ou
     out.push(close);
 }
 
-/// White space; before a value or a closing bracket with its indentation.
+/// Writes white space. `indent` is the indentation of a value or a closing bracket.
 fn gap(choices: &mut Choices<'_>, space: Space, indent: Option<usize>, out: &mut Vec<u8>) {
     match (space, indent) {
         (Space::Single, Some(_)) => out.push(b' '),
@@ -673,7 +673,7 @@ fn gap(choices: &mut Choices<'_>, space: Space, indent: Option<usize>, out: &mut
     }
 }
 
-/// Pieces of JSON that a damaged body may hold.
+/// Pieces of JSON that a damaged body may contain.
 const PIECES: [&[u8]; 24] = [
     b"\"",
     b"\\",
@@ -732,7 +732,7 @@ pub(crate) fn mutate(choices: &mut Choices<'_>, body: &mut Vec<u8>) {
                 body.splice(to..to, copy);
             }
             7 => body.truncate(at),
-            // Another digit, or one more, in what is mostly a value.
+            // Replaces or inserts a digit, usually in a value.
             _ => {
                 let digit = body[at..].iter().position(u8::is_ascii_digit);
                 if let Some(at) = digit.map(|from| at + from) {

@@ -1,6 +1,7 @@
-//! A plain reading of what the fold reads, documents for both, and checks that hold the fold to it.
+//! A plain reader of the documents that the fold reads, documents for both, and checks that compare
+//! them.
 //!
-//! The differential tests and the fuzz targets share all of it.
+//! The differential tests and the fuzz targets share all of this.
 
 pub(crate) mod checks;
 pub(crate) mod documents;

@@ -1,7 +1,7 @@
-//! The judge: a response read with serde_json, in the slow and obvious way.
+//! The plain reader: it reads a response with serde_json, in the slow and obvious way.
 //!
-//! serde_json decides what is JSON. What the service reference says of a result is checked here,
-//! in the order of the bytes, so that of several mistakes both readings name the first one.
+//! serde_json decides what is JSON. The rules of the service reference for a result are checked
+//! here, in the order of the bytes, so that both readers report the first of several errors.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use tallyfold::{AggregatorOptions, Code, Timestamp, Window};
 
-/// What a fold is told before it reads.
+/// The arguments of a fold.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) dimensions: Vec<&'static str>,
@@ -32,7 +32,7 @@ impl Setup {
     }
 }
 
-/// What a response says.
+/// The contents of a response.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) start: DateTime<Utc>,
@@ -40,11 +40,11 @@ pub(crate) struct Reading {
     pub(crate) reported: [u64; 3],
     pub(crate) repeated_combinations: u64,
     pub(crate) null_dimensions: u64,
-    /// By the values of the kept dimensions.
+    /// The counts by the values of the kept dimensions.
     pub(crate) rows: BTreeMap<Vec<String>, [u64; 3]>,
 }
 
-/// What a body says, or the code of the first thing that is wrong with it.
+/// Reads a body. Returns its contents, or the code of its first error.
 pub(crate) fn read(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
     let limit = usize::try_from(setup.options.limits.body_bytes).expect("64 bits");
     let Some(within) = body.get(..limit).filter(|_| body.len() > limit) else {
@@ -52,7 +52,7 @@ pub(crate) fn read(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
     };
     match read_whole(within, setup) {
         Ok(_) | Err(Code::TruncatedBody | Code::EmptyBody) => Err(Code::BodyLimit),
-        // A number that is all there is might go on.
+        // A number that is the whole document may continue after the limit.
         Err(Code::WrongType)
             if within.trim_ascii_start().iter().all(is_of_number)
                 && serde_json::from_slice::<IgnoredAny>(within).is_ok() =>
@@ -63,7 +63,7 @@ pub(crate) fn read(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
     }
 }
 
-/// Whether the byte may stand in a number.
+/// Whether the byte can be a part of a number.
 pub(crate) fn is_of_number(byte: &u8) -> bool {
     byte.is_ascii_digit() || b"+-.eE".contains(byte)
 }
@@ -79,7 +79,8 @@ fn read_whole(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
         let read = Node::new(&plain, At::Root, 0).deserialize(&mut json);
         match read.and_then(|()| json.end()) {
             Ok(()) => return plain.reading(),
-            // The fold leaves numbers as they are written: none is too large where any may stand.
+            // The fold does not convert numbers, so no number is out of range where any number is
+            // allowed.
             Err(error) if error.to_string().starts_with("number out of range") => {
                 let at = offset_in(&body, &error);
                 make_small(&mut body, at);
@@ -89,7 +90,7 @@ fn read_whole(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
     }
 }
 
-/// The instant that a text names, if it is UTC ISO 8601 as the service writes it.
+/// Parses a timestamp: ISO 8601 with `Z` or an offset from UTC.
 pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     let (local, zone) = match text.strip_suffix('Z') {
         Some(local) => (local, "+00:00"),
@@ -133,7 +134,7 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     (0..=9999).contains(&instant.year()).then_some(instant)
 }
 
-/// What is seen before any JSON is: nothing, a page, or a byte order mark.
+/// The errors that are found before any JSON: an empty body, a web page, or a byte order mark.
 fn not_json_at_all(body: &[u8]) -> Option<Code> {
     for mark in [&b"\xEF\xBB\xBF"[..], b"\xFE\xFF", b"\xFF\xFE"] {
         if body.starts_with(mark) {
@@ -153,7 +154,8 @@ fn not_json_at_all(body: &[u8]) -> Option<Code> {
     }
 }
 
-/// Makes the number around that byte a small one of the same length, with an exponent if it had one.
+/// Replaces the number around this byte with a small one of the same length. The new number has an
+/// exponent if the old one had one.
 fn make_small(body: &mut [u8], at: usize) {
     let in_number = |byte: &&u8| is_of_number(byte);
     let start = at + 1 - body[..=at].iter().rev().take_while(in_number).count();
@@ -183,7 +185,7 @@ fn offset_in(body: &[u8], error: &serde_json::Error) -> usize {
     (before + error.column()).saturating_sub(1)
 }
 
-/// Which value is read.
+/// The place of the current value.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     Root,
@@ -198,18 +200,18 @@ enum At {
     Unknown,
 }
 
-/// One reading.
+/// A reading in progress.
 struct Plain<'a> {
     setup: &'a Setup,
     kept: Vec<String>,
-    /// Whether the value at hand is one that the reference shows.
+    /// Whether the reference describes the current value.
     known: Cell<bool>,
-    /// Whether a number stood where none may stand.
+    /// Whether a number was read where no number is allowed.
     number: Cell<bool>,
     said: RefCell<Said>,
 }
 
-/// What was said so far.
+/// The contents of the response so far.
 #[derive(Default)]
 struct Said {
     start: Option<DateTime<Utc>>,
@@ -246,18 +248,19 @@ impl<'a> Plain<'a> {
         })
     }
 
-    /// What serde_json's error is to the fold.
+    /// The code that the fold reports for an error of serde_json.
     fn code(&self, error: &serde_json::Error, body: &[u8]) -> Code {
         let message = error.to_string();
         let at = offset_in(body, error);
         if error.is_data() {
-            // A number that the end may have cut is not known to be one.
+            // A number at the end of the body may be truncated.
             if self.number.get() && at + 1 == body.len() {
                 return Code::TruncatedBody;
             }
             return our_code(&message);
         }
-        // serde_json takes the four digits of an escape at once, and tells the end before a wrong one.
+        // serde_json reads the four digits of an escape at once, so it reports the end before a
+        // wrong digit.
         let is_cut = error.is_eof();
         let odd_digit = match () {
             () if is_cut => (0..4).rev().find_map(|length| odd_digit(body, length)),
@@ -265,7 +268,7 @@ impl<'a> Plain<'a> {
             () => None,
         };
         let at = odd_digit.unwrap_or(if is_cut { body.len() } else { at });
-        // It looks at the characters of a string once it has all of it.
+        // serde_json checks the characters of a string only once it has the whole string.
         if let Err(error) = str::from_utf8(body)
             && error.error_len().is_some()
             && error.valid_up_to() < at
@@ -282,7 +285,7 @@ impl<'a> Plain<'a> {
             () if says("lone leading surrogate") || says("unexpected end of hex escape") => {
                 Code::LoneSurrogate
             }
-            // The digit after a leading zero comes after the number.
+            // The number ends before a digit that follows a leading zero.
             () if says("invalid number") && body[at].is_ascii_digit() && self.known.get() => {
                 Code::WrongType
             }
@@ -302,7 +305,8 @@ fn fail<T, E: serde::de::Error>(code: Code) -> Result<T, E> {
     Err(E::custom(code))
 }
 
-/// Where the first byte is that is no digit, if an escape has so many bytes for its digits at the end.
+/// The offset of the first byte that isn't a hexadecimal digit, if the body ends with an escape of
+/// `length` bytes.
 fn odd_digit(body: &[u8], length: usize) -> Option<usize> {
     let start = body.len().checked_sub(length)?;
     let odd = body[start..]
@@ -324,7 +328,7 @@ fn is_escaped_u(bytes: &[u8]) -> bool {
         == 1
 }
 
-/// A value at its place, which has so many open containers around it.
+/// A value at its place, with `depth` open containers around it.
 #[derive(Clone, Copy)]
 struct Node<'a, 'b> {
     plain: &'b Plain<'a>,
@@ -376,7 +380,7 @@ impl<'a, 'b> Node<'a, 'b> {
         Ok(())
     }
 
-    /// What a key of the object announces.
+    /// The value that a key of the object announces.
     fn field<E: serde::de::Error>(self, key: &str) -> Result<At, E> {
         Ok(match (self.at, key) {
             (At::Root, "start") => At::Start,
@@ -400,7 +404,7 @@ impl<'a, 'b> Node<'a, 'b> {
         })
     }
 
-    /// What must hold of an object once it ends.
+    /// Checks an object at its end.
     fn end<E: serde::de::Error>(self, keys: &[String]) -> Result<(), E> {
         let has = |names: &[&str]| {
             let mut names = names.iter();
@@ -475,7 +479,7 @@ fn sum(a: [u64; 3], b: [u64; 3]) -> Option<[u64; 3]> {
     Some(sum)
 }
 
-/// A count, read as a number without an end.
+/// Parses a count without a limit on its length.
 fn digits<E: serde::de::Error>(text: &str) -> Result<u64, E> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return fail(Code::InvalidCount);
@@ -530,7 +534,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
-        // A whole document may end with a number: then nothing was cut.
+        // A whole document may be a number, so it isn't truncated then.
         self.plain
             .number
             .set(!matches!(self.at, At::Root | At::Unknown));

@@ -1,4 +1,4 @@
-//! Machine and sandbox joined in one process through bytes, in virtual time.
+//! Connects a machine and a sandbox in one process through bytes, in virtual time.
 
 use tallyfold::{Call, CallOutput, Machine, MachineOptions, Now, Request, Result, Step};
 use tallyfold_sandbox::{Sandbox, SandboxOptions};
@@ -22,7 +22,7 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(SandboxOptions::default().seed(7)).expect("the demo options are good")
 }
 
-/// What a client of [`sandbox`] is told.
+/// The options of a client of [`sandbox`].
 pub(crate) fn options() -> MachineOptions {
     let demo = SandboxOptions::default();
     MachineOptions::default()
@@ -40,13 +40,13 @@ pub(crate) fn client() -> Machine {
     Machine::new(options()).expect("the demo options are good")
 }
 
-/// A client of [`sandbox`] that tries nothing again.
+/// A client of [`sandbox`] that retries nothing.
 pub(crate) fn client_of_one_try() -> Machine {
     let options = options().max_retries(0);
     Machine::new(options).expect("good options")
 }
 
-/// Both clocks, so many milliseconds later.
+/// Both clocks, `milliseconds` later.
 pub(crate) fn after(now: Now, milliseconds: u64) -> Now {
     Now {
         monotonic_ms: now.monotonic_ms + milliseconds,
@@ -54,7 +54,8 @@ pub(crate) fn after(now: Now, milliseconds: u64) -> Now {
     }
 }
 
-/// Sends one request and hands the response in; a body that the sandbox cuts is cut.
+/// Sends one request, and passes the response to the call. A body that the sandbox cuts is
+/// truncated.
 pub(crate) fn exchange<T>(
     call: &mut Call<T>,
     request: &Request,
@@ -85,7 +86,7 @@ pub(crate) fn exchange<T>(
     Ok(())
 }
 
-/// Drives one call to its end. Time passes only where it has to wait.
+/// Drives one call to its end. Time passes only while the call waits.
 pub(crate) fn drive<T: CallOutput>(
     mut call: Call<T>,
     sandbox: &mut Sandbox,

@@ -1,4 +1,4 @@
-//! What a collect stores, and what another one makes of it.
+//! What a collect stores, and how another collect resumes from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,10 @@ use crate::world::{
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 
-/// A folder of files, as a host would have it.
+/// A folder of files, as a caller would store them.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// Stores what is new.
+/// Stores the new segments.
 pub(crate) fn save(collect: &mut Collect, files: &mut Files) {
     while let Some(segment) = collect.unsaved() {
         files.insert(segment.name, segment.json);
@@ -44,7 +44,7 @@ pub(crate) fn resumed(world: &World, options: CollectOptions, files: &Files) -> 
     collect
 }
 
-/// The windows that are stored for good.
+/// The stored windows that are not provisional. Fails if a window is stored twice.
 fn stored(files: &Files) -> BTreeSet<Window> {
     let mut windows = BTreeSet::new();
     for json in files.values() {
@@ -62,7 +62,7 @@ fn stored(files: &Files) -> BTreeSet<Window> {
     windows
 }
 
-/// The message of an error of a segment, without the segment and what can be done.
+/// The message of an error of a segment, without the segment's name and the advice.
 fn without_advice(error: &Error) -> String {
     let message = error.message();
     let name = message
@@ -311,7 +311,7 @@ fn a_checkpoint_outranks_what_the_caller_has() {
     }
 }
 
-/// A checkpoint of four hours, two to a segment.
+/// A checkpoint of four hours, with two hours in each segment.
 fn two_segments(world: &mut World) -> Files {
     let mut files = Files::new();
     for _ in 0..2 {
@@ -548,7 +548,7 @@ fn nothing_secret_is_stored_or_shown() {
     }
 }
 
-/// The service's clock is right, and the caller's is three hours ahead.
+/// The fault of a caller whose clock is ahead: the `Date` of each response is behind.
 fn behind(milliseconds: u32) -> Fault {
     Fault {
         effect: FaultEffect::Date { milliseconds },

@@ -18,7 +18,7 @@ fn start(world: &World, options: CollectOptions) -> Collect {
     world.client.collect(options).expect("good options")
 }
 
-/// A window fails once its own retries are used up.
+/// With these options, a window fails once its own retries are used up.
 fn impatient(options: CollectOptions) -> CollectOptions {
     options.patience_ms(Patience::Milliseconds(0))
 }
@@ -391,7 +391,8 @@ fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
     assert_eq!(asked, edges.map(|(start, end)| window(start, end)));
 }
 
-/// Drives a collect of a service that accepts requests and never answers. Gives how many seconds it took.
+/// Drives a collect of a service that accepts requests and never responds. Returns how many seconds
+/// that took.
 fn run_in_silence(world: &mut World, collect: &mut Collect) -> u64 {
     let begin = world.now.monotonic_ms;
     while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
@@ -400,7 +401,7 @@ fn run_in_silence(world: &mut World, collect: &mut Collect) -> u64 {
                 Ok(Step::Wait { ms }) => world.now = after(world.now, ms.into()),
                 Ok(Step::Send(_)) => {
                     world.now = after(world.now, 30_000);
-                    // The call says its error again when it is settled.
+                    // The call returns its error again when it is settled.
                     drop(call.failed(HostFailure::Timeout, ""));
                 }
                 Ok(other) => panic!("one call alone is never told {other:?}"),
@@ -733,7 +734,7 @@ fn a_month_with_faults_and_retries_is_exact() {
     assert!((2_960..3_060).contains(&requests), "{requests} requests");
 }
 
-/// One call of twenty fails, in one of many ways.
+/// One call in twenty fails, in one of many ways.
 pub(crate) fn fault(random: &mut Random) -> Option<Trouble> {
     let faults = [
         Trouble::Status(500),

@@ -15,7 +15,7 @@ use crate::world::{
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 
-/// A reading fails once its own retries are used up.
+/// With these options, a reading fails once its own retries are used up.
 fn options(step_text: &str) -> FollowOptions {
     let metric = Metric::EventDelivery;
     FollowOptions::new(metric, new_year(), &DIMENSIONS, step(step_text))
@@ -26,13 +26,14 @@ fn follow(world: &World, options: FollowOptions) -> Follow {
     world.client.follow(&options).expect("good options")
 }
 
-/// Puts both clocks forth.
+/// Advances both clocks.
 fn pass(world: &mut World, ms: u64) {
     world.now.monotonic_ms += ms;
     world.now.unix_ms += ms as i64;
 }
 
-/// Reads whatever is due; gives the revisions, and the wait that is next if it is not the end.
+/// Reads all windows that are due. Returns the revisions and the next wait; `None` at the end of
+/// the follow.
 fn read_due(
     world: &mut World,
     follow: &mut Follow,
@@ -71,10 +72,11 @@ fn windows_of(revisions: &[Revision]) -> Vec<Window> {
     revisions.iter().map(|revision| revision.window).collect()
 }
 
-/// Counts by dimension values, without those that are 0.
+/// Counts by dimension values, without groups whose counts are all 0.
 type Sums = BTreeMap<Vec<String>, [i128; 3]>;
 
-/// What a host that only adds changes up has, and beside it what the newest tables add up to.
+/// The sums of a caller that only adds changes, and the sums of the newest tables, which must be
+/// equal.
 #[derive(Default)]
 struct RunningSum {
     sums: Sums,
@@ -185,8 +187,8 @@ fn a_week_that_is_stopped_and_taken_up_loses_and_doubles_nothing() {
     follow_a_week(50 * 60_000, Some(51 * 60_000), true);
 }
 
-/// A week in 15-minute windows. A third of the events comes up to so many milliseconds late, some
-/// calls fail, and the process sleeps for hours now and then, or ends.
+/// Follows a week in 15-minute windows. A third of the events arrives up to `late_ms` late, some
+/// calls fail, and the process sometimes sleeps for hours or is restarted.
 fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
     const WEEK: u64 = 7 * DAY;
     let mut world = World::empty();
@@ -201,7 +203,7 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
     let mut followed = follow(&world, options(None));
     let mut stops = 0;
     let mut random = Random(7);
-    // When each event is seen by the service, and when it was.
+    // When the service sees each event, and when the event happened.
     let mut events: Vec<(u64, u64)> = (0..1_500)
         .map(|_| {
             let ms = random.below(WEEK * 1_000);
@@ -225,7 +227,7 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
         if is_stopped && random.below(7) == 0 {
             stops += 1;
             followed = follow(&world, options(Some(followed.state())));
-            // A monotonic clock counts from the start of a computer or a process.
+            // A monotonic clock begins with the start of a computer or a process.
             world.now.monotonic_ms = random.below(1 << 40);
         }
         for revision in &revisions {
@@ -233,7 +235,7 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
             let changed = newest.is_some_and(|newest| *newest != revision.table);
             corrections += u32::from(changed);
             sum.add(revision);
-            // It is the truth at the moment of reading.
+            // The revision has the true counts at the time of the reading.
             assert_same_counts(&revision.table, &world.truth(revision.window));
         }
         most_open = most_open.max(followed.provisional().len());
@@ -791,7 +793,7 @@ fn a_state_without_one_of_its_fields_is_refused() {
     }
 }
 
-/// With the checksum of what it is without one.
+/// Updates the checksum of a state that was changed.
 fn sealed(state: &str) -> String {
     const DIGEST: &str = "\"digest\":\"";
     let Some(at) = state.find(DIGEST).map(|at| at + DIGEST.len()) else {
@@ -803,7 +805,8 @@ fn sealed(state: &str) -> String {
     format!("{start}\"{digest:08x}\"{end}")
 }
 
-/// What versions wrote that did not count revisions. Its first window was read twice; its second one never was.
+/// A state in the format that does not count revisions. Its first window was read twice, and its
+/// second window was never read.
 const STATE_1: &str = r#"{"format":"tallyfold-follow/1","digest":"a452341a","query":{"cluster":"897eafc5a11cc601","metric":"event_delivery","dimensions":["integration","reason"],"group_by":["integration","reason"],"window":"15m"},"next":"2026-01-01T00:30:00Z","unread":["2026-01-01T00:15:00Z","2026-01-01T00:30:00Z"],"same_ms":["900000"],"read_ms":["1767227400000"],"table":{"format":"tallyfold-table/1","metric":"event_delivery","dimensions":["integration","reason"],"filter":[],"totals":{"success":"0","errors":"0","filtered":"3"},"windows":[{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","provisional":true,"reported":{"success":"0","errors":"0","filtered":"3"},"notes":{"repeated_combinations":0,"null_dimensions":0},"rows":[{"values":["integration 4","reason 0"],"success":"0","errors":"0","filtered":"3"}]}]}}"#;
 
 #[test]
@@ -866,7 +869,7 @@ fn a_follow_that_is_stopped_after_every_revision_goes_on() {
     assert_eq!(windows, quarters.collect::<Vec<_>>());
 }
 
-/// Answers a call as a service does whose clock differs from the wall clock, and sends `Date`.
+/// Responds to a call like a service whose clock differs from the wall clock, and sends `Date`.
 fn answer_at(world: &mut World, call: &mut tallyfold::Call, service_ms: i64) {
     loop {
         let request = match call.step(world.now) {
@@ -897,7 +900,8 @@ fn http_date(unix_ms: i64) -> String {
     format!("Thu, {day:02} Jan 2026 {hour:02}:{minute:02}:{second:02} GMT")
 }
 
-/// A day of a service whose clock is right, and of a caller whose wall clock is ahead by so much from a moment on.
+/// Follows eight hours of a service whose clock is right. At each time, the caller's wall clock is
+/// ahead by `ahead` milliseconds.
 fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u32) {
     let mut world = World::empty();
     let mut true_ms = 0;

@@ -1,5 +1,5 @@
-//! Machines of many windows against the sandbox, in virtual time: collect, checkpoints, follow and
-//! the probe.
+//! Tests the state machines for many windows against the sandbox, in virtual time: collect,
+//! checkpoints, follow and the probe.
 #![allow(
     clippy::expect_used,
     clippy::panic,

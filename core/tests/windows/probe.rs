@@ -1,4 +1,4 @@
-//! Whether windows are half-open: on a service whose windows are, and on one whose are not.
+//! The probe for half-open windows, with a service that has them and with a service that doesn't.
 
 use tallyfold::{
     Additivity, AdditivityVerdict, Code, CollectOptions, CollectStep, Deltas, Drive, Metric, Probe,
@@ -34,7 +34,7 @@ fn probe_options(edges: [u64; 3]) -> ProbeOptions {
     )
 }
 
-/// Runs a probe; `between` is called before each call.
+/// Runs a probe. Calls `between` before each call.
 fn run(world: &mut World, mut between: impl FnMut(&mut World, u64)) -> Additivity {
     let mut probe = probe(world);
     let mut calls = 0;

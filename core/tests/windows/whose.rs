@@ -1,4 +1,4 @@
-//! Counts belong to a cluster and a client, and are not mixed with those of others.
+//! Counts belong to a cluster and a client, and are not mixed with counts of others.
 
 use tallyfold::{
     Code, CollectOptions, CountTable, Error, FollowOptions, Frame, Headers, Machine,
@@ -20,7 +20,7 @@ fn named(name: &str) -> Machine {
     client(|options| options.identity = Some(name.to_owned()))
 }
 
-/// The hour after so many hours, as that client reads it.
+/// The counts of the hour that begins `after` hours after the new year, read by this client.
 fn hour(world: &mut World, machine: &Machine, after: u64) -> CountTable {
     let mut collect = machine.collect(hour_options(after)).expect("good options");
     world.run(&mut collect, |_| None);
@@ -119,7 +119,7 @@ fn tables_of_other_clusters_are_not_merged() {
     );
 }
 
-/// The same table, as an earlier version has saved it.
+/// The same table, as an earlier version saves it.
 fn without_identity(table: &CountTable) -> CountTable {
     let json = table.to_json();
     let of = format!(

@@ -1,4 +1,4 @@
-//! A client and a sandbox with recorded events, a clock, and faults by window.
+//! A client, a sandbox with recorded events, a clock, and faults for each window.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tallyfold_sandbox::{Outcome, Sandbox, SandboxEvent, SandboxOptions};
 
 use crate::support::{after, at, client, client_of_one_try, drive, exchange};
 
-/// The first instant of all tests.
+/// The first timestamp of all tests.
 pub(crate) fn new_year() -> Timestamp {
     instant(0)
 }
@@ -20,27 +20,27 @@ pub(crate) const LATER: u64 = 400 * 86_400;
 
 pub(crate) const DIMENSIONS: [Dimension; 2] = [Dimension::Integration, Dimension::Reason];
 
-/// What a request meets in place of an answer.
+/// What a request gets instead of a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trouble {
     Status(u16),
-    /// The response has begun when the time is over.
+    /// The response begins, but does not end before the timeout.
     Timeout,
-    /// It has not.
+    /// No response begins before the timeout.
     Silence,
     Network,
-    /// 429, and to come back in two hours.
+    /// 429, with a `Retry-After` of two hours.
     Later,
     /// The body ends too early.
     Cut,
 }
 
-/// A client that tries nothing again, unless a test gives it another one.
+/// A client that retries nothing, unless a test gives it another one.
 pub(crate) struct World {
     pub(crate) client: Machine,
     pub(crate) sandbox: Sandbox,
     pub(crate) now: Now,
-    /// How often each window was asked for.
+    /// How often each window was requested.
     pub(crate) asked: BTreeMap<Window, u32>,
 }
 
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Random events in so many seconds from the new year on.
+    /// A world with random events in the first `seconds` after the new year.
     pub(crate) fn with_events(seconds: u64, events: u64) -> Self {
         let mut world = Self::empty();
         let mut random = Random(1);
@@ -70,7 +70,7 @@ impl World {
         world
     }
 
-    /// A random event, so many milliseconds after the new year.
+    /// Records a random event, `ms` milliseconds after the new year.
     pub(crate) fn record(&mut self, ms: u64, random: &mut Random) {
         let outcome = Outcome::ALL[random.below(3) as usize];
         let name = |kind: &str, number| format!("{kind} {number}");
@@ -83,20 +83,20 @@ impl World {
         self.sandbox.record(&event).expect("a good event");
     }
 
-    /// One event that was delivered, so many milliseconds after the new year.
+    /// Records one delivered event, `ms` milliseconds after the new year.
     pub(crate) fn record_one(&mut self, ms: u64) {
         let values = ["Order Created", "web", "email", ""];
         let event = event(instant_ms(ms), Outcome::Success, values, 1);
         self.sandbox.record(&event).expect("a good event");
     }
 
-    /// What the service says of a window in one response.
+    /// The service's counts of a window, from one response.
     pub(crate) fn truth(&mut self, window: Window) -> CountTable {
         let call = client().event_delivery(&QueryOptions::new(window, &DIMENSIONS));
         drive(call.expect("good arguments"), &mut self.sandbox, self.now).expect("a table")
     }
 
-    /// Drives a call to its end, whatever that is.
+    /// Drives a call to its end, with or without success.
     pub(crate) fn drive<T>(
         &mut self,
         call: &mut Call<T>,
@@ -106,7 +106,7 @@ impl World {
         self.drive_with(call, window, || trouble);
     }
 
-    /// The same, with trouble for each of its requests.
+    /// Like [`World::drive`], with trouble for each request.
     pub(crate) fn drive_with<T>(
         &mut self,
         call: &mut Call<T>,
@@ -142,7 +142,7 @@ impl World {
                 Some(Trouble::Network) => call.failed(HostFailure::Network, ""),
                 Some(Trouble::Cut) => call.head(200, &headers).and_then(|_| call.end()),
             };
-            // The call says its error again when it is settled.
+            // The call returns its error again when it is settled.
             drop(done);
         }
     }
@@ -156,7 +156,7 @@ impl World {
         while self.run_one(collect, &mut trouble) {}
     }
 
-    /// Drives one call of a collect; gives whether there was one.
+    /// Drives one call of a collect. Returns false if the collect has ended.
     pub(crate) fn run_one(
         &mut self,
         collect: &mut Collect,
@@ -178,13 +178,13 @@ impl World {
         }
     }
 
-    /// How many metrics requests there were.
+    /// The number of metrics requests.
     pub(crate) fn requests(&self) -> u32 {
         self.asked.values().sum()
     }
 }
 
-/// Each next number of splitmix64.
+/// Random numbers by SplitMix64.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -196,7 +196,7 @@ impl Random {
     }
 }
 
-/// Events of one moment, by event name, write key, integration and reason.
+/// Events at one timestamp, with an event name, a write key, an integration and a reason.
 pub(crate) fn event(
     timestamp: Timestamp,
     outcome: Outcome,
@@ -214,7 +214,7 @@ pub(crate) fn step(text: &str) -> TimeStep {
     TimeStep::parse(text).expect("a good step")
 }
 
-/// The instant so many seconds after the new year.
+/// The timestamp this many seconds after the new year.
 pub(crate) fn instant(seconds: u64) -> Timestamp {
     instant_ms(seconds * 1_000)
 }
@@ -229,13 +229,13 @@ pub(crate) fn window(start: u64, end: u64) -> Window {
     Window::new(instant(start), instant(end)).expect("a window")
 }
 
-/// Options for so many seconds from the new year on.
+/// Options for a range of this many seconds from the new year on.
 pub(crate) fn collect_options(seconds: u64, step_text: &str) -> CollectOptions {
     CollectOptions::new(Metric::EventDelivery, window(0, seconds), &DIMENSIONS)
         .window(step(step_text))
 }
 
-/// Checks that a table has the rows of one response of the same time.
+/// Checks that a table has the same rows as one response for the same range.
 pub(crate) fn assert_same_counts(table: &CountTable, truth: &CountTable) {
     let rows = |table: &CountTable| {
         let row = |row: tallyfold::Row<'_, CountTable>| {

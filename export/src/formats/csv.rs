@@ -1,13 +1,13 @@
-//! Comma-separated values, as RFC 4180 says: a header, then a row for each group in each window. Lines end with CR LF.
+//! Comma-separated values (RFC 4180): a header, then a row for each group in each window. Lines end with CR LF.
 //!
-//! The columns are: the caller's labels, in the caller's order; `window_start` and `window_end`, as ISO 8601 that ends in
-//! `Z`; `settled`; for a revision its number as `revision`; the dimensions; `success`, `errors` and `filtered`.
+//! The columns are the caller's labels, in the caller's order; `window_start` and `window_end`, as ISO 8601 with `Z`;
+//! `settled`; for a revision, its number as `revision`; the dimensions; `success`, `errors` and `filtered`.
 //!
-//! - `settled` is `true` if the counts are all that there are and no longer change. For a revision it shows whether
-//!   this is the last one of its window.
+//! - `settled` is `true` if the counts are complete and no longer change. For a revision, it shows whether this is the
+//!   last revision of the window.
 //! - The counts of a revision are signed changes. A row whose changes are all 0 is left out.
-//! - Values are exact. A spreadsheet takes those that begin with `=`, `+`, `-` or `@` for formulas: import such columns
-//!   as text.
+//! - Values are written unchanged. A spreadsheet interprets values that begin with `=`, `+`, `-` or `@` as formulas, so
+//!   import such columns as text.
 //!
 //! A field with a comma, a quote, a line feed or a carriage return is quoted; a quote in it is doubled.
 
@@ -60,7 +60,7 @@ struct Csv<'a> {
     context: &'a Context,
     /// The window of the last row, and whether it is settled.
     window: Option<(Window, bool)>,
-    /// The fields before the dimensions, which all rows of a window have.
+    /// The fields before the dimensions. They are the same for all rows of a window.
     before: Vec<u8>,
 }
 
@@ -125,7 +125,7 @@ impl Encoder for Csv<'_> {
 }
 
 fn write_field(value: &str, out: &mut Vec<u8>) {
-    // All bytes are looked at, because the compiler can do that for many at once.
+    // This looks at all bytes without an early exit, because the compiler can then check many bytes at once.
     let is_special = |byte: u8| (byte == b',') | (byte == b'"') | (byte == b'\r') | (byte == b'\n');
     if !value
         .bytes()

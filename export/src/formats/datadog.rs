@@ -1,15 +1,15 @@
 //! The JSON of Datadog's API for metrics, version 2: messages for `POST /api/v2/series`.
 //!
-//! - Each group has a series for each count, of the type count, with a point for each window. The timestamp of a point is
-//!   the last whole second of the window (two windows that end in the same second are refused), and `interval` is the window's length in seconds. Windows of another length
-//!   begin another entry of the series.
-//! - Messages have at most 500,000 bytes: Datadog takes 512,000.
-//! - Values are written as integers. Datadog stores them as 64-bit floats, which are exact up to 2^53. They may be
-//!   negative, as the changes of a revision are. Changes of 0 are not written. Each revision has its own tag `revision`.
-//! - Tags are `name:value`. A tag can't have an empty value: it is left out. Datadog keeps of a tag 200 characters in lower
-//!   case, and replaces all but letters, digits, `_`, `-`, `:`, `.` and `/` by `_`: values that differ only in what is lost
-//!   there are the same to it.
-//! - Datadog takes points of the last hour, and older ones only for metrics for which historical ingestion is turned on.
+//! - Each group has a series of the type count for each count, with a point for each window. The timestamp of a point is
+//!   the last whole second of the window, and `interval` is the window's length in seconds. A window in which no whole
+//!   second after 1970 begins is refused. Windows of another length go to another entry of the series.
+//! - A message has at most 500,000 bytes by default. Datadog accepts up to 512,000.
+//! - Values are written as integers. Datadog stores them as 64-bit floats, which are exact up to 2^53. The changes of a
+//!   revision may be negative, and changes of 0 are not written. Each revision has its own tag `revision`.
+//! - Tags are `name:value`. A tag can't have an empty value, so a label with an empty value is left out. Datadog keeps
+//!   200 characters of a tag, in lower case, and replaces everything except letters, digits, `_`, `-`, `:`, `.` and `/`
+//!   with `_`. Values that differ only in what is lost this way are the same tag.
+//! - Datadog accepts points of the last hour. It accepts older points only for metrics with historical ingestion.
 
 use tallyfold::CountName;
 use tallyfold::sending::{Delivery, HTTP, Partly};
@@ -47,7 +47,7 @@ pub(crate) const FORM: Form = Form {
             heads: CountName::ALL
                 .iter()
                 .map(|count| {
-                    // Names have no byte that JSON escapes.
+                    // JSON escapes no character of a name.
                     let name = context.names.dotted(*count);
                     format!(r#"{{"metric":"{name}","type":1,"unit":"event","interval":"#)
                 })
@@ -60,11 +60,11 @@ pub(crate) const FORM: Form = Form {
 
 struct Datadog<'a> {
     context: &'a Context,
-    /// What a series of each count begins with, up to its interval.
+    /// The beginning of a series for each count, up to the interval.
     heads: Vec<String>,
-    /// The tags of the group, as they are written.
+    /// The encoded tags of the group.
     tags: Vec<u8>,
-    /// A tag as text.
+    /// The tag that is being encoded.
     tag: String,
 }
 
@@ -87,7 +87,7 @@ impl Datadog<'_> {
         }
     }
 
-    /// Writes a series of samples with the same interval; nothing, if all of them are changes of 0.
+    /// Writes a series for samples with the same interval, or nothing if all samples are changes of 0.
     fn write_series(&self, samples: &[Sample], count: CountName, out: &mut Vec<u8>) {
         let of = |sample: &Sample| Some((*sample, sample.count(count)?));
         let mut points = samples.iter().filter_map(of).peekable();
@@ -114,7 +114,7 @@ impl Datadog<'_> {
     }
 }
 
-/// The length of a window in whole seconds, which is not 0.
+/// The length of a window in whole seconds, but at least 1.
 fn interval(sample: Sample) -> i64 {
     let (start, end) = (sample.window.start(), sample.window.end());
     ((end.unix_ms() - start.unix_ms()) / 1000).max(1)
@@ -150,7 +150,7 @@ impl Encoder for Datadog<'_> {
     }
 }
 
-/// Datadog answers 202 with a list of errors, which is empty if it took everything.
+/// Datadog responds with status 202 and a list of errors, which is empty if it accepted everything.
 fn errors_of_taken(status: u16, body: &[u8]) -> Option<Partly> {
     let answer: Errors = serde_json::from_slice(body)
         .ok()

@@ -1,17 +1,18 @@
-//! DogStatsD, protocol 1.3: a count with a timestamp for each count of each group in each window. Agents read timestamps
-//! from version 7.40 on.
+//! DogStatsD, protocol 1.3: for each group in each window, three counts with a timestamp. Agents read timestamps from
+//! version 7.40 on.
 //!
-//! - Each piece is a datagram, by default of at most 1,432 bytes, as fits into an Ethernet frame with room for other
-//!   headers. The lines of one group in one window stay together, so a datagram is larger if values are very long. An
-//!   agent reads only the first 8,192 bytes of it, unless its `dogstatsd_buffer_size` is larger: longer ones are refused.
-//! - The timestamp is the last whole second of the window. Two windows that end in the same second are refused.
-//! - Changes of a revision may be negative: an agent reads any float, and a count of Datadog may go down. Changes of 0 are
-//!   not written. Each revision has its own tag `revision`.
+//! - Each piece is a datagram of at most 1,432 bytes by default, so that it fits into an Ethernet frame. The lines of one
+//!   group in one window stay together, so a datagram is larger if values are very long. An agent reads only the first
+//!   8,192 bytes of a datagram, unless its `dogstatsd_buffer_size` is larger, so longer datagrams are refused unless the
+//!   caller allows them.
+//! - The timestamp is the last whole second of the window. A window in which no whole second after 1970 begins is refused.
+//! - The changes of a revision may be negative: an agent accepts any float, and a count in Datadog may decrease. Changes
+//!   of 0 are not written. Each revision has its own tag `revision`.
 //! - An agent reads values as 64-bit floats, which are exact up to 2^53.
-//! - A tag can't have an empty value: it is left out. Values have no escapes: `|`, `,`, `#`, `@` and control characters
-//!   are written as `%` and two hexadecimal digits, and so is `%` itself. Datadog keeps of a tag 200 characters in lower
-//!   case, and replaces all but letters, digits, `_`, `-`, `:`, `.` and `/` by `_`: values that differ only in what is lost
-//!   there are the same to it.
+//! - A tag can't have an empty value, so a label with an empty value is left out. The protocol has no escapes for values:
+//!   `|`, `,`, `#`, `@`, `%` and control characters are written as `%` and two hexadecimal digits. Datadog keeps 200
+//!   characters of a tag, in lower case, and replaces everything except letters, digits, `_`, `-`, `:`, `.` and `/` with
+//!   `_`. Values that differ only in what is lost this way are the same tag.
 
 use tallyfold::CountName;
 use tallyfold::sending::DATAGRAMS;
@@ -46,14 +47,14 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// Bytes that separate the parts of a line, and those that begin a part.
+/// Bytes that separate or begin the parts of a line, control characters, and the escape character.
 const SPECIAL: Bytes = Bytes::of_controls_and(b"|,#@%");
 
 struct DogStatsD<'a> {
     context: &'a Context,
-    /// The metric's name for each count, with its colon.
+    /// The name of the metric for each count, followed by a colon.
     names: Vec<String>,
-    /// What follows the value in each line of the group, up to the timestamp.
+    /// The part of each line of the group between the value and the timestamp.
     tags: Vec<u8>,
 }
 

@@ -1,13 +1,15 @@
 //! InfluxDB's line protocol: a point for each group in each window, with the fields `success`, `errors` and `filtered`,
 //! which are signed 64-bit integers, and a timestamp in nanoseconds.
 //!
-//! - Each piece consists of whole lines, about 9,000 of them: InfluxDB recommends 5,000 to 10,000 lines for a request.
-//! - The tags are the labels, sorted by name, as InfluxDB recommends. A tag can't have an empty value: it is left out.
-//! - A revision has the tag `revision`, so its points replace none of another revision. Changes of 0 are not written.
-//! - Commas, spaces and equals signs in values are preceded by a backslash. Control characters, backslashes and `%` are
-//!   written as `%` and two hexadecimal digits: decode a value as in URLs. The line protocol has no escape for the line
-//!   feed, and a backslash does not always stand for itself.
-//! - InfluxDB takes names and tags of up to 65,535 bytes together, and times from the year 1677 to 2262.
+//! - Each piece consists of whole lines, by default about 9,000: InfluxDB recommends 5,000 to 10,000 lines for a request.
+//! - The tags are the labels, sorted by name, as InfluxDB recommends. A tag can't have an empty value, so a label with an
+//!   empty value is left out.
+//! - A revision has the tag `revision`, so its points don't replace the points of other revisions. Changes of 0 are not
+//!   written.
+//! - A backslash precedes commas, spaces and equals signs in values. Control characters, backslashes and `%` are written
+//!   as `%` and two hexadecimal digits, so readers must percent-decode the values. The line protocol has no escape for
+//!   the line feed, and a backslash does not always stand for itself.
+//! - InfluxDB accepts up to 65,535 bytes for all names and tags of a point, and timestamps from the year 1677 to 2262.
 
 use tallyfold::sending::{Delivery, HTTP, Partly};
 use tallyfold::{Code, CountName, Error, Result};
@@ -33,7 +35,8 @@ pub(crate) const FORM: Form = Form {
     delivery: Some(Delivery {
         is_repeatable: true,
         partly: partial_write,
-        // Each InfluxDB and what speaks its protocol answers so. 200 is for queries, and for web pages.
+        // All versions of InfluxDB, and other servers with its protocol, respond with 204. Status 200 is for queries and
+        // web pages.
         is_accepted: |answer| answer.status == 204,
         ..HTTP
     }),
@@ -51,7 +54,7 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// Names that InfluxDB has for something else in points that it returns.
+/// Names that have another meaning in the points that InfluxDB returns.
 const TAKEN: &[&str] = &[
     "time",
     "_field",
@@ -61,7 +64,7 @@ const TAKEN: &[&str] = &[
     "filtered",
 ];
 
-/// Bytes of a tag's value that are not written as they are.
+/// Bytes of a tag's value that must be escaped.
 const SPECIAL: Bytes = Bytes::of_controls_and(b",= \\%");
 
 const NS_PER_MS: i64 = 1_000_000;
@@ -69,7 +72,7 @@ const NS_PER_MS: i64 = 1_000_000;
 fn check(context: &Context) -> Result<()> {
     context.refuse_labels(TAKEN)?;
     carries_milliseconds(context)?;
-    // InfluxDB keeps the first two and the last one for itself.
+    // InfluxDB reserves the first two timestamps and the last one.
     let times = i64::MIN / NS_PER_MS + 1..i64::MAX / NS_PER_MS;
     let mut windows = context.windows.iter();
     match windows.find(|window| !times.contains(&last_ms(window.end()))) {
@@ -86,9 +89,9 @@ fn check(context: &Context) -> Result<()> {
 struct Influx<'a> {
     context: &'a Context,
     measurement: String,
-    /// The name of each field, with its equals sign.
+    /// The name of each field, followed by an equals sign.
     fields: Vec<String>,
-    /// The measurement and the tags of the group, as they are written.
+    /// The encoded measurement and tags of the group.
     series: Vec<u8>,
 }
 
@@ -134,8 +137,8 @@ fn write_special(byte: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// InfluxDB says `partial write` if it took the other points: version 1 answers 400 with `{"error": "partial write: …
-/// dropped=3"}`, version 2 answers 400 or 422 with a `message`, and version 3 400 with an `error`.
+/// InfluxDB reports `partial write` if it accepted the other points: version 1 responds with 400 and `{"error": "partial
+/// write: … dropped=3"}`, version 2 with 400 or 422 and a `message`, and version 3 with 400 and an `error`.
 fn partial_write(status: u16, body: &[u8]) -> Option<Partly> {
     let answer: ErrorAnswer = serde_json::from_slice(body)
         .ok()

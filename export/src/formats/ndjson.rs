@@ -1,11 +1,11 @@
-//! A JSON object on each line, which ends with a line feed: one for each group in each window.
+//! One JSON object per line for each group in each window. Each line ends with a line feed.
 //!
-//! Each object has the members that a row of CSV has as columns, under the same names and in the same order: the
-//! caller's labels, `window_start` and `window_end`, `settled`, for a revision `revision`, the dimensions, and the three counts.
-//! Dimensions are members of the object itself, so that a reader gets a flat table.
+//! The members of an object have the names and the order of the columns in CSV: the caller's labels, `window_start` and
+//! `window_end`, `settled`, `revision` for a revision, the dimensions, and the three counts. Dimensions are members of
+//! the object itself, so readers get a flat table.
 //!
-//! Counts and the signed changes of a revision are numbers up to 2^53 - 1, and strings of digits beyond, because many
-//! readers of JSON round larger numbers. An object whose changes are all 0 is left out. `settled` is `true` or `false`, and
+//! Counts and the signed changes of a revision are numbers up to 2^53 - 1, and strings of digits above that, because many
+//! JSON readers round larger numbers. An object whose changes are all 0 is left out. `settled` is `true` or `false`, and
 //! `revision` is a number.
 
 use tallyfold::{CountName, Window};
@@ -33,20 +33,20 @@ pub(crate) const FORM: Form = Form {
     ..csv::FORM
 };
 
-/// The name of a member, as it is written. Names have no byte that JSON escapes.
+/// The encoded name of a member. JSON escapes no character of a name.
 fn key(name: &str) -> String {
     format!("\"{name}\":")
 }
 
 struct Ndjson<'a> {
     context: &'a Context,
-    /// The name of each dimension, as it is written.
+    /// The encoded name of each dimension.
     dimensions: Vec<String>,
-    /// The name of each count, as it is written.
+    /// The encoded name of each count.
     counts: Vec<String>,
     /// The window of the last object, and whether it is settled.
     window: Option<(Window, bool)>,
-    /// The members before the dimensions, which all objects of a window have.
+    /// The members before the dimensions. They are the same for all objects of a window.
     before: Vec<u8>,
 }
 

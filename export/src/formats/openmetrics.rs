@@ -37,7 +37,7 @@ struct OpenMetrics<'a> {
     context: &'a Context,
     /// The metric's name for each count.
     names: Vec<String>,
-    /// The labels of the group, as they are written.
+    /// The encoded labels of the group.
     series: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl Encoder for OpenMetrics<'_> {
     }
 }
 
-/// Writes what is known of a metric, before its samples. The unit may be empty.
+/// Writes the header of a metric, which precedes its samples. The unit may be empty.
 pub(crate) fn write_header(name: &str, kind: &str, unit: &str, help: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("# TYPE {name} {kind}\n").as_bytes());
     if !unit.is_empty() {
@@ -101,7 +101,7 @@ pub(crate) fn write_labels<'a>(
     }
 }
 
-/// Writes a label's value: a backslash goes before backslashes and quotes, and a line feed becomes `\n`.
+/// Writes the value of a label: escapes backslashes and quotes with a backslash, and writes a line feed as `\n`.
 fn write_escaped(mut value: &[u8], out: &mut Vec<u8>) {
     while let Some(place) = memchr::memchr3(b'\\', b'"', b'\n', value) {
         let (plain, special) = (&value[..place], value[place]);

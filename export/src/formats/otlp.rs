@@ -1,17 +1,17 @@
-//! The OpenTelemetry protocol, as protobuf: the message `ExportMetricsServiceRequest`.
+//! The OpenTelemetry protocol (OTLP), as protobuf: the message `ExportMetricsServiceRequest`.
 //!
-//! The messages here have the fields that are written, and no others. Where a message is put together bit by bit, its
-//! field is declared as bytes, which are written in the same way.
+//! The message types here have only the fields that are written. If a message is encoded piece by piece, its field is
+//! declared as bytes, because both have the same encoding.
 //!
-//! For both forms of the protocol:
+//! For both encodings of the protocol, protobuf and JSON:
 //!
 //! - Each count is a metric of its own, a sum with delta temporality. Its points have the exact start and end of their
 //!   windows, and whole numbers: a count above 2^63 - 1 is refused.
 //! - The totals of a ledger are sums with cumulative temporality, from the time at which the ledger began to its stamp.
-//! - A sum of counts is monotonic. The changes of a revision may be below 0, and so their sum is not.
-//! - All labels are attributes of the points. Those of the resource would be lost in systems that keep only some of
-//!   them, or put them into a metric of their own, as Prometheus does.
-//! - The resource has a `service.name`, which receivers expect. It names the sender: `tallyfold`.
+//! - A sum of counts is monotonic. The sum of a revision's changes isn't, because changes may be negative.
+//! - All labels are attributes of the points, because some systems keep only some attributes of the resource, or move
+//!   them to a separate metric, as Prometheus does.
+//! - The resource has a `service.name`, which destinations expect. It names the sender: `tallyfold`.
 
 use prost::Message;
 use tallyfold::sending::{Delivery, HTTP, Partly};
@@ -32,7 +32,7 @@ pub(crate) const FORM: Form = Form {
     leaves_out_empty: true,
     windows: Windows::Settled,
     is_messages: true,
-    // A quarter of what receivers of OTLP over gRPC take.
+    // A quarter of what destinations accept for OTLP over gRPC.
     max_bytes: 1024 * 1024,
     read_bytes: None,
     check: check_times,
@@ -50,7 +50,7 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// VictoriaMetrics makes labels of the metric's name, of the resource's `service.name`, and of the scope's name and version.
+/// VictoriaMetrics also makes labels from the metric's name, the resource's `service.name`, and the scope's name and version.
 const LIMITS: Option<Limits> = Some(Limits {
     added: 4,
     ..VICTORIA_METRICS
@@ -60,7 +60,7 @@ const DELIVERY: Delivery = Delivery {
     is_passing,
     partly: partial_success,
     is_accepted: |answer| {
-        // Without fields, the message is empty.
+        // An empty body is a valid message without fields.
         let is_valid = |answer: ExportMetricsServiceResponse| {
             let points = answer
                 .partial_success
@@ -120,19 +120,19 @@ struct Metric {
     description: String,
     #[prost(string, tag = "3")]
     unit: String,
-    /// The message `Sum`: one [`SumOfPoint`] after the other, and a [`KindOfSum`].
+    /// The encoded message `Sum`: one [`SumOfPoint`] after the other, and a [`KindOfSum`].
     #[prost(bytes = "vec", tag = "7")]
     sum: Vec<u8>,
 }
 
-/// A sum with one point. Sums that follow each other are read as one.
+/// A `Sum` with one point. Consecutive sums are read as one.
 #[derive(Clone, PartialEq, Message)]
 struct SumOfPoint {
     #[prost(message, required, tag = "1")]
     data_points: NumberDataPoint,
 }
 
-/// The other fields of a sum.
+/// The other fields of a `Sum`.
 #[derive(Clone, Copy, PartialEq, Message)]
 struct KindOfSum {
     #[prost(int32, tag = "2")]
@@ -147,7 +147,7 @@ struct NumberDataPoint {
     start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
     time_unix_nano: u64,
-    // Required, because a point without a number is none, and 0 is a number.
+    // Required, so that prost also writes 0: a point without a number is invalid.
     #[prost(sfixed64, required, tag = "6")]
     as_int: i64,
     #[prost(message, repeated, tag = "7")]
@@ -164,7 +164,7 @@ struct KeyValue {
 
 #[derive(Clone, PartialEq, Message)]
 struct AnyValue {
-    // Required, so that an empty text is one.
+    // Required, so that prost also writes an empty string.
     #[prost(string, required, tag = "1")]
     string_value: String,
 }
@@ -181,7 +181,7 @@ impl KeyValue {
 
 struct Otlp<'a> {
     context: &'a Context,
-    /// The points of each count, as they are written.
+    /// The encoded points of each count.
     sums: Vec<Vec<u8>>,
     point: SumOfPoint,
 }
@@ -248,7 +248,7 @@ impl Encoder for Otlp<'_> {
     }
 }
 
-/// The answer to a request that was taken.
+/// The response to a request that was accepted.
 #[derive(Clone, PartialEq, Message)]
 struct ExportMetricsServiceResponse {
     #[prost(message, optional, tag = "1")]
@@ -271,7 +271,7 @@ fn partial_success(status: u16, body: &[u8]) -> Option<Partly> {
     rejected(partial.rejected_data_points, &partial.error_message)
 }
 
-/// The name of the service, and of the scope of all metrics.
+/// The value of `service.name`, and the name of the scope of all metrics.
 pub(crate) const SENDER: &str = "tallyfold";
 
 /// The version of the scope.
@@ -280,8 +280,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The unit of all counts: a word in braces is a unit without dimension.
 pub(crate) const UNIT: &str = "{event}";
 
-/// What a point counts: with `AGGREGATION_TEMPORALITY_DELTA` what came since the last point, and with
-/// `AGGREGATION_TEMPORALITY_CUMULATIVE` all since its start.
+/// What a point counts: with `AGGREGATION_TEMPORALITY_DELTA` the events since the last point, and with
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE` all events since its start.
 pub(crate) fn temporality(context: &Context) -> i32 {
     const DELTA: i32 = 1;
     const CUMULATIVE: i32 = 2;
@@ -295,11 +295,12 @@ pub(crate) fn is_monotonic(context: &Context) -> bool {
 
 /// The start and the end of a window, in nanoseconds since 1970.
 pub(crate) fn times(window: Window) -> [u64; 2] {
-    // `check_times` has refused all other numbers.
+    // `check_times` has refused timestamps that don't fit.
     [window.start(), window.end()].map(|time| time.unix_ns() as u64)
 }
 
-/// Refuses windows that begin before 1970, or end after the year 2554: times are unsigned 64-bit integers.
+/// Refuses a window that begins before 1970 or ends after 2554-07-21, because timestamps are nanoseconds in unsigned
+/// 64-bit integers.
 fn check_times(context: &Context) -> Result<()> {
     let is_beyond = |window: &&Window| {
         let mut times = [window.start(), window.end()].into_iter();
@@ -314,13 +315,14 @@ fn check_times(context: &Context) -> Result<()> {
     Err(Error::new(Code::UnsupportedByFormat, message))
 }
 
-/// OTLP names the statuses after which a message is sent again (and 429); after any other one it is not.
+/// The statuses after which OTLP requires a retry, apart from 429, after which every format retries. There is no retry
+/// after other statuses.
 pub(crate) fn is_passing(status: u16) -> bool {
     matches!(status, 502..=504)
 }
 
-/// What a receiver says of points that it rejected. With none, but a message, it is a warning. A negative number is no
-/// valid answer.
+/// What a destination reports about points that it rejected. A message without rejected points is a warning. Returns
+/// `None` for a negative number, which is invalid, and if there is nothing to report.
 pub(crate) fn rejected(points: i64, message: &str) -> Option<Partly> {
     let points = u64::try_from(points).ok()?;
     let is_said = points > 0 || !message.is_empty();

@@ -1,5 +1,5 @@
-//! The OpenTelemetry protocol, as JSON: `ExportMetricsServiceRequest` with keys in camelCase, 64-bit integers as strings,
-//! and enums as numbers.
+//! The OpenTelemetry protocol (OTLP), as JSON: `ExportMetricsServiceRequest` with keys in camelCase, 64-bit integers as
+//! strings, and enums as numbers.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -55,9 +55,9 @@ const DELIVERY: Delivery = Delivery {
 
 struct OtlpJson<'a> {
     context: &'a Context,
-    /// The points of each count, with commas between them.
+    /// The encoded points of each count, with commas between them.
     points: Vec<Vec<u8>>,
-    /// The attributes of the group, as they are written.
+    /// The encoded attributes of the group.
     attributes: Vec<u8>,
 }
 
@@ -113,7 +113,7 @@ impl Encoder for OtlpJson<'_> {
                 out.push(b',');
             }
             is_first = false;
-            // Names and descriptions have no character that JSON escapes.
+            // JSON escapes no character of a name or a description.
             let metric = format!(
                 r#"{{"name":"{}","description":"{}","unit":"{UNIT}","sum":{{"aggregationTemporality":{},"isMonotonic":{},"dataPoints":["#,
                 self.context.names.dotted(*count),
@@ -137,7 +137,7 @@ fn write_attribute((key, value): (&str, &str), out: &mut Vec<u8>) {
     out.extend_from_slice(b"}}");
 }
 
-/// The answer to a request that was taken.
+/// The response to a request that was accepted.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ExportMetricsServiceResponse {
@@ -152,7 +152,7 @@ struct PartialSuccess {
 }
 
 impl PartialSuccess {
-    /// How many points were rejected; `None` for other texts than numbers.
+    /// How many points were rejected; `None` for a string that isn't a number.
     fn points(&self) -> Option<i64> {
         match &self.rejected_data_points {
             None => Some(0),
@@ -162,7 +162,7 @@ impl PartialSuccess {
     }
 }
 
-/// A 64-bit integer is a string, but receivers write numbers too.
+/// OTLP encodes a 64-bit integer as a string, but some destinations write a number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {

@@ -1,8 +1,8 @@
-//! Prometheus remote-write 1.0: the message `prometheus.WriteRequest` of protobuf, compressed with snappy.
+//! Prometheus remote-write 1.0: the protobuf message `prometheus.WriteRequest`, compressed with snappy.
 //!
-//! A group becomes three series, one for each count. A group with many samples becomes more series with the same labels,
-//! in the order of time. Type, unit and help of a metric are not sent: version 1.0 reserves the field that Prometheus
-//! itself uses for them.
+//! A group becomes three series, one for each count. A group with many samples becomes several series with the same
+//! labels, in time order. The type, the unit and the help of a metric are not sent: version 1.0 reserves the field that
+//! Prometheus itself uses for them.
 
 use prost::Message;
 use snap::raw::Encoder as Snappy;
@@ -22,7 +22,7 @@ pub(crate) const FORM: Form = Form {
     leaves_out_empty: true,
     windows: Windows::Settled,
     is_messages: true,
-    // Up to about 4,000 series of one sample each: twice what Prometheus itself sends at once.
+    // Up to about 4,000 series of one sample each: twice what Prometheus itself sends in one request.
     max_bytes: 512 * 1024,
     read_bytes: None,
     check: carries_milliseconds,
@@ -49,14 +49,14 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// Whether Prometheus refuses a sample for good, although the status means that the server has failed: before 2.49, it
-/// answers 500 to a sample that is too old.
+/// Whether Prometheus refuses a sample permanently although the status means a server error: before 2.49, it responds
+/// with 500 to a sample that is too old.
 pub(super) fn is_too_old(answer: &Answer<'_>) -> bool {
     let said = String::from_utf8_lossy(answer.body);
     answer.status == 500 && said.contains("too old sample")
 }
 
-/// A request with one series. Requests that follow each other are read as one.
+/// A request with one series. Consecutive requests are read as one.
 #[derive(Clone, PartialEq, Message)]
 struct WriteRequest {
     #[prost(message, required, tag = "1")]
@@ -135,7 +135,7 @@ pub(crate) struct Point {
     pub(crate) timestamp: i64,
 }
 
-/// Takes the samples of one count over, in the order of time. Gives whether there are any.
+/// Copies the samples of one count into `samples`, in time order. Returns whether there are any.
 pub(crate) fn read_samples(group: &Group<'_>, count: CountName, samples: &mut Vec<Point>) -> bool {
     samples.clear();
     samples.extend(group.samples.iter().filter_map(|sample| {
@@ -147,7 +147,7 @@ pub(crate) fn read_samples(group: &Group<'_>, count: CountName, samples: &mut Ve
     !samples.is_empty()
 }
 
-/// The position of a metric's name among the labels, which are sorted by name. Capital letters come before it.
+/// The position of the metric's name among the labels, which are sorted by name. Names with capital letters come before it.
 pub(crate) fn position_of_name<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     labels.take_while(|(name, _)| *name < NAME).count()
 }

@@ -1,4 +1,4 @@
-//! Prometheus remote-write 2.0: the message `io.prometheus.write.v2.Request` of protobuf, compressed with snappy.
+//! Prometheus remote-write 2.0: the protobuf message `io.prometheus.write.v2.Request`, compressed with snappy.
 //!
 //! The series are the same as in version 1.0, but each text is in the message only once, in a list of symbols, and each
 //! series has the type, the help and the unit of its metric. Start timestamps are not sent: gauges have none.
@@ -35,10 +35,10 @@ pub(crate) const FORM: Form = Form {
     ..remote_write::FORM
 };
 
-/// A request with one symbol. Requests that follow each other are read as one.
+/// A request with one symbol. Consecutive requests are read as one.
 #[derive(Clone, PartialEq, Message)]
 struct Symbol {
-    // Required, so that the empty one is written too.
+    // Required, so that prost also writes the empty symbol.
     #[prost(string, required, tag = "4")]
     symbol: String,
 }
@@ -91,7 +91,7 @@ struct RemoteWrite2<'a> {
 impl<'a> RemoteWrite2<'a> {
     fn new(context: &'a Context) -> Self {
         let mut symbols = Symbols::default();
-        // The first symbol is empty, so that 0 stands for no text.
+        // The first symbol is empty, so that 0 means that there is no text.
         symbols.position("");
         let name = symbols.position(NAME);
         let metrics = CountName::ALL.iter().map(|count| {
@@ -145,20 +145,20 @@ impl Encoder for RemoteWrite2<'_> {
         true
     }
 
-    /// Puts the symbols before the series, because some receivers read a message in one go.
+    /// Puts the symbols before the series, because some destinations parse a message in one pass.
     fn end(&mut self, _is_last: bool, out: &mut Vec<u8>) {
         out.splice(..0, self.symbols.written.drain(..));
         compress(out);
     }
 }
 
-/// The texts of a message, each of them once.
+/// The texts of a message, each only once.
 #[derive(Default)]
 struct Symbols {
     positions: HashMap<String, u32>,
-    /// The symbols as they are written.
+    /// The encoded symbols.
     written: Vec<u8>,
-    /// The text that was last at each place of a group's labels, and its position: often, the next group has the same.
+    /// The last text at each place of a group's labels, and its position. The next group often has the same text there.
     last: Vec<(String, u32)>,
 }
 
@@ -181,7 +181,7 @@ impl Symbols {
         position
     }
 
-    /// The position of a text, which is added if there is none yet.
+    /// Returns the position of a text, and adds the text if there is no such symbol yet.
     fn position(&mut self, text: &str) -> u32 {
         if let Some(position) = self.positions.get(text) {
             return *position;

@@ -1,18 +1,18 @@
-//! Plain StatsD: a count for each count of each group, for windows that just ended.
+//! Plain StatsD: three counts for each group, for windows that just ended.
 //!
-//! - StatsD has no timestamps: it adds a count to the present. So a window that ended longer ago than it lasted is
-//!   refused, and so are late corrections: those would be counted at a wrong time. All windows that just ended are
-//!   written, also those whose counts may still change, because StatsD can't take them later.
-//! - StatsD has no tags. Labels and values of dimensions are parts of the name, after the name of the metric and before
-//!   the name of the count, sorted by the names of labels:
+//! - StatsD has no timestamps: the server counts everything in the present. So a window that ended longer ago than it
+//!   lasted is refused. Late corrections are refused, too, because they would be counted at the wrong time. All windows
+//!   that just ended are written, even if their counts may still change, because StatsD can't accept them later.
+//! - StatsD has no tags. Labels and values of dimensions are parts of the name, between the name of the metric and the
+//!   name of the count, sorted by the names of the labels:
 //!   `tallyfold.event_delivery.by_integration.cluster.eu.integration.warehouse.success`.
-//! - The server deletes from names what is neither a letter, a digit, `_`, `-` nor a dot; a dot separates parts. So
-//!   values are written with letters, digits and `_`; each other byte, also `-`, becomes `-` and two hexadecimal digits,
-//!   and an empty value becomes `-` alone. Percent signs would be deleted: the values `a b` and `a20b` would come
-//!   together.
-//! - The server adds counts up as 64-bit floats, which are exact up to 2^53.
-//! - Each piece is a datagram, by default of at most 1,432 bytes. The lines of one group stay together, so it is larger if
-//!   values are very long, and refused if it exceeds a datagram.
+//! - The server deletes everything from names except letters, digits, `_`, `-` and dots, and a dot separates parts. So
+//!   letters, digits and `_` in values are written unchanged. Every other byte, including `-`, becomes `-` and two
+//!   hexadecimal digits, and an empty value becomes `-` alone. An escape with `%` would not work: the server would delete
+//!   the percent sign, and the values `a b` and `a20b` would get the same name.
+//! - The server adds counts as 64-bit floats, which are exact up to 2^53.
+//! - Each piece is a datagram of at most 1,432 bytes by default. The lines of one group in one window stay together, so a
+//!   datagram is larger if values are very long. It is refused if it exceeds the maximum size of a datagram.
 
 use tallyfold::{Code, Error, Result};
 
@@ -37,11 +37,11 @@ pub(crate) const FORM: Form = Form {
     ..dogstatsd::FORM
 };
 
-/// Bytes that are not written as they are.
+/// Bytes that must be escaped.
 const SPECIAL: Bytes =
     Bytes::all_but(b"_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
-/// What can be used instead.
+/// Advice for the error messages.
 const INSTEAD: &str =
     "use a format with timestamps instead, such as dogstatsd, influx or openmetrics";
 
@@ -74,9 +74,9 @@ fn refuse(message: String) -> Result<()> {
 
 struct StatsD<'a> {
     context: &'a Context,
-    /// What all names begin with.
+    /// The common beginning of all names.
     stem: String,
-    /// What the names of the group begin with, up to the name of the count.
+    /// The beginning of the group's names, up to the name of the count.
     path: Vec<u8>,
 }
 

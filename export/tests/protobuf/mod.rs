@@ -20,10 +20,10 @@ const QUARTER_MS: i64 = 900_000;
 /// The names of the counts, in their order.
 pub(crate) const COUNTS: [&str; 3] = ["success", "errors", "filtered"];
 
-/// What a reader must find: by the metric's name, its labels, and the start of the window in milliseconds.
+/// The samples that a reader must find, by the metric's name, its labels, and the start of the window in milliseconds.
 pub(crate) type Samples = BTreeMap<(String, BTreeMap<String, String>, i64), i128>;
 
-/// The rows of windows of 15 minutes, one after the other: integration and reason, and their counts.
+/// Consecutive windows of 15 minutes. Each row has the values of integration and reason, and their counts.
 pub(crate) type Windows = Vec<BTreeMap<(String, String), [u64; 3]>>;
 
 /// A label's value: any Unicode text, often an empty one.
@@ -59,7 +59,7 @@ pub(crate) fn window(position: usize) -> Window {
     Window::new(at(position), at(position + 1)).expect("a good window")
 }
 
-/// The table of windows, the first of which is at that position.
+/// A table of consecutive windows. `first` is the position of the first one.
 pub(crate) fn table_from(
     first: usize,
     windows: &[BTreeMap<(String, String), [u64; 3]>],
@@ -105,7 +105,7 @@ pub(crate) fn table(windows: &Windows) -> CountTable {
     table_from(0, windows)
 }
 
-/// The revision of the first window from the first to the last rows.
+/// A revision of the first window. Its counts change from the rows of the first of these windows to the rows of the last one.
 pub(crate) fn revision(windows: &Windows) -> Revision {
     let last = windows.last().expect("a window");
     let (before, after) = (
@@ -129,7 +129,7 @@ fn labels_of(
     let mut labels = own.clone();
     labels.insert("integration".to_owned(), integration.clone());
     labels.insert("reason".to_owned(), reason.clone());
-    // An empty value is no label.
+    // A label with an empty value is left out.
     labels.retain(|_, value| !value.is_empty());
     labels
 }
@@ -175,7 +175,7 @@ pub(crate) fn changes(
     samples
 }
 
-/// All pieces, each of at most so many samples, and how many samples there are.
+/// All pieces, each with at most `most` samples.
 pub(crate) fn pieces(
     source: impl Into<Source>,
     options: &ExportOptions,
@@ -225,7 +225,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Reads a message of protobuf without knowing what it is: the number of each field, and its content.
+/// Parses a protobuf message without its schema. Returns the number of each field and its content.
 pub(crate) fn fields(mut message: &[u8]) -> Vec<(u64, Field<'_>)> {
     let mut fields = Vec::new();
     while !message.is_empty() {

@@ -1,4 +1,4 @@
-//! Readers of the text formats, made from what their specifications say and independent of what writes them.
+//! Parsers of the text formats. They follow the specifications, and share no code with the encoders.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) type Read = BTreeMap<(BTreeMap<String, String>, i64, String), i128>;
 
 const COUNTS: [&str; 3] = ["success", "errors", "filtered"];
 
-/// The time of a sample as a format has it, from milliseconds since 1970.
+/// Converts a timestamp in milliseconds since 1970 to the unit of a format; 0 for StatsD, which has no timestamps.
 pub(crate) fn time_of(format: Format, unix_ms: i64) -> i64 {
     match format {
         Format::Influx => unix_ms * 1_000_000,
@@ -54,7 +54,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split_terminator('\n')
 }
 
-/// A row of members, of which some are labels.
+/// The counts of a row from its members, some of which are labels.
 fn row(members: &[(String, String)]) -> Vec<Count> {
     let of = |name: &str| {
         let mut found = members.iter().filter(|(other, _)| other == name);
@@ -111,7 +111,7 @@ fn ndjson(line: &str) -> Vec<Count> {
     row(&members.map(text).collect::<Vec<_>>())
 }
 
-/// Splits at a byte that has no backslash before it.
+/// Splits a text at each `at` that has no backslash before it.
 fn split(text: &str, at: char) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut characters = text.chars();
@@ -148,7 +148,7 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Replaces a sign and two hexadecimal digits by the byte that they name.
+/// Replaces each sign and the two hexadecimal digits after it with the byte that they encode.
 fn decoded(text: &str, sign: u8) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -12,10 +12,10 @@ use tallyfold_export::{Export, ExportOptions, Format, Labels, Source};
 /// 2026-01-01T00:00:00Z.
 pub(crate) const DAY: i64 = 1_767_225_600;
 
-/// The counts of the groups of a window, by the values of their dimensions.
+/// The counts of each group in a window, by the values of its dimensions.
 pub(crate) type Rows = BTreeMap<Vec<String>, [u64; 3]>;
 
-/// The counts of windows by their start and end, in seconds since the beginning of the day.
+/// The rows of each window, by its start and end in seconds since the beginning of the day.
 pub(crate) type Windows = BTreeMap<(i64, i64), Rows>;
 
 pub(crate) fn window((start, end): (i64, i64)) -> Window {
@@ -53,7 +53,7 @@ fn part(dimensions: &[&str], of: (i64, i64), rows: &Rows) -> CountTable {
     aggregator.finish().unwrap()
 }
 
-/// A revision of a window from its last counts and its newest ones.
+/// A revision of a window whose counts change from `before` to `after`.
 pub(crate) fn revision(
     dimensions: &[&str],
     of: (i64, i64),
@@ -79,7 +79,7 @@ pub(crate) fn rows<const N: usize>(rows: &[([&str; N], [u64; 3])]) -> Rows {
         .collect()
 }
 
-/// Options with labels. The clock stands 1 s after a quarter of an hour from the beginning of the day.
+/// Options with these labels. The clock shows 00:15:01.
 pub(crate) fn options(format: Format, labels: &[(&str, &str)]) -> ExportOptions {
     let labels = labels
         .iter()
@@ -89,7 +89,7 @@ pub(crate) fn options(format: Format, labels: &[(&str, &str)]) -> ExportOptions 
         .now_ms((DAY + 901) * 1000)
 }
 
-/// All pieces, each with at most so many samples, and how many samples each has.
+/// All pieces, each with at most `most` samples, and the number of samples in each.
 pub(crate) fn pieces(
     source: impl Into<Source>,
     options: &ExportOptions,
@@ -111,7 +111,7 @@ pub(crate) fn text(source: impl Into<Source>, options: &ExportOptions) -> String
     pieces.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Any text, of any characters, and more often of those that formats use themselves.
+/// A text of any characters. Characters that have a meaning in some format are more frequent.
 pub(crate) fn any_value() -> impl Strategy<Value = String> {
     let special: Vec<char> = ",=\\ %|#@:;\"'`\n\r\t\0-_.+/a20%25\u{7f}\u{85}\u{2028}\u{feff}é🦀"
         .chars()
@@ -120,7 +120,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = String> {
     prop::collection::vec(one, 0..12).prop_map(|all| all.into_iter().collect())
 }
 
-/// Windows of 5, 10 or 15 minutes, one after the other with gaps, each with groups of two dimensions.
+/// Windows of 5, 10 or 15 minutes, some of them with gaps of 5 minutes between them. Each has groups of two dimensions.
 pub(crate) fn any_windows(windows: usize) -> impl Strategy<Value = Windows> {
     let count = prop_oneof![Just(0), 0..1000_u64, Just(1 << 53)];
     let counts = [count.clone(), count.clone(), count];

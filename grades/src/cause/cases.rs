@@ -10,12 +10,12 @@ use tallyfold_health::{Attribute, Leaves, Tally};
 /// A set of attribute values.
 pub(crate) type Values = BTreeMap<String, String>;
 
-/// An incident: its leaves, their counts in each minute up to it, and its true causes.
+/// An incident: its leaves, their counts in each minute up to the incident, and its true causes.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) attributes: Vec<Attribute>,
-    /// The counts of each leaf, minute after minute; the last minute is that of the incident.
+    /// The counts of each leaf, minute after minute. The last minute is the minute of the incident.
     pub(crate) minutes: Vec<Vec<Tally>>,
     pub(crate) truth: Vec<Values>,
 }
@@ -26,7 +26,7 @@ struct Label {
     causes: Vec<Values>,
 }
 
-/// All incidents of a folder with `labels.json` and a file for each.
+/// Reads all incidents of a folder that contains `labels.json` and a file for each incident.
 pub(crate) fn read_all(folder: &Path) -> Result<Vec<Case>, String> {
     let text = read(&folder.join("labels.json"))?;
     let labels: BTreeMap<String, Label> =
@@ -115,7 +115,7 @@ impl Case {
         before.iter().map(total).collect()
     }
 
-    /// The leaves with the sum of some minutes as reference.
+    /// The leaves in the minute of the incident, with the sum of the used minutes as the reference.
     pub(crate) fn leaves(&self, used: &[bool]) -> Result<Leaves, String> {
         let (now, before) = self.minutes.split_last().unwrap_or((&NONE, &[]));
         let mut sums = vec![Tally::default(); now.len()];

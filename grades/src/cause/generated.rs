@@ -21,7 +21,7 @@ const VALUE_DRIFT: f64 = 0.05;
 /// The smallest and the largest share of all events that a cause may have.
 const SIZE: [f64; 2] = [0.004, 0.5];
 
-/// A leaf: its values, its usual volume and rate, and the share of its attempts that fails because of the incident.
+/// A leaf: its values, its usual volume and rate, and the share of its attempts that fail because of the incident.
 struct Drawn {
     values: [usize; 4],
     volume: f64,
@@ -29,7 +29,7 @@ struct Drawn {
     fails: f64,
 }
 
-/// Cases 0, 1, … of a seed. Of ten, six have one cause, two have two, and in two everything is affected.
+/// Generates the first cases of a seed. Of ten cases, six have one cause, two have two causes, and two affect everything.
 pub(crate) fn cases(seed: u64, count: u64) -> Result<Vec<Case>, String> {
     (0..count).map(|number| case(seed, number)).collect()
 }
@@ -37,13 +37,13 @@ pub(crate) fn cases(seed: u64, count: u64) -> Result<Vec<Case>, String> {
 /// How counts vary where nothing has changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quiet {
-    /// As independent events do.
+    /// Like independent events.
     Counts,
     /// The rate of each leaf also drifts.
     Leaves,
     /// The rate of each value of an attribute also drifts, for all leaves that have it.
     Values,
-    /// As independent events do, and each event of the part has a reason.
+    /// Like independent events, and each event of the part has a reason.
     Reasons,
 }
 
@@ -204,7 +204,7 @@ fn traffic(random: &mut Random) -> Vec<Drawn> {
     leaves
 }
 
-/// One to three values that some leaves have together, neither few events nor most of them.
+/// Draws one to three values that a leaf has together, and that have neither very few events nor most of them.
 fn cause(leaves: &[Drawn], random: &mut Random) -> [Option<usize>; 4] {
     let all: f64 = leaves.iter().map(|leaf| leaf.volume).sum();
     for _ in 0..1000 {
@@ -225,7 +225,7 @@ fn cause(leaves: &[Drawn], random: &mut Random) -> [Option<usize>; 4] {
     [Some(0), None, None, None]
 }
 
-/// How many events a combination usually has.
+/// The usual number of events of a combination.
 fn volume(leaves: &[Drawn], cause: &[Option<usize>; 4]) -> f64 {
     let own = leaves.iter().filter(|leaf| is_in(leaf, cause));
     own.map(|leaf| leaf.volume).sum()
@@ -251,7 +251,7 @@ impl Drawn {
     }
 }
 
-/// A Poisson number; above 30 by the normal distribution.
+/// A Poisson number. If the mean is above 30, the normal distribution approximates it.
 fn poisson(mean: f64, random: &mut Random) -> u64 {
     if mean > 30.0 {
         return random.normal(mean, mean.sqrt()).round().max(0.0) as u64;

@@ -2,7 +2,7 @@
 
 use super::cases::{Case, Values};
 
-/// An answer: all candidates, best first, and how many of them are named as causes. They are the first ones.
+/// An answer: all candidates, best first. The first `named` candidates are named as causes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranking {
     pub(crate) causes: Vec<Values>,
@@ -11,9 +11,10 @@ pub(crate) struct Ranking {
 
 /// The marks of several answers.
 ///
-/// F1 is that of the studies of RobustSpot and RiskLoc: over all cases, a named cause that is exactly a true one is a true
-/// positive, any other a false positive, and a true one that was not named a false negative; F1 is 2·TP / (2·TP + FP + FN).
-/// `first` counts cases whose first candidate is a true cause, `among_five` those that have a true cause among the first five.
+/// F1 is defined as in the studies of RobustSpot and RiskLoc. Over all cases, a named cause that is exactly a true cause
+/// is a true positive, and any other named cause is a false positive. A true cause that was not named is a false
+/// negative. F1 is 2·TP / (2·TP + FP + FN). `first` counts the cases whose first candidate is a true cause, and
+/// `among_five` counts the cases with a true cause among the first five candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) cases: usize,

@@ -1,4 +1,4 @@
-//! The methods that are graded side by side.
+//! The methods that are compared.
 
 use tallyfold_health::{Cause, ExplainOptions, Measure, explain_leaves, usual_windows};
 
@@ -6,10 +6,10 @@ use super::cases::{Case, Values};
 use super::marks::Ranking;
 use super::plain;
 
-/// A method: its name, and what it answers.
+/// A method: its name, and the function that answers a case.
 pub(crate) type Method = (&'static str, fn(&Case) -> Result<Ranking, String>);
 
-/// All of them; the last one is tallyfold's.
+/// All methods. The last one is the one that tallyfold uses.
 pub(crate) const METHODS: [Method; 4] = [
     ("plain scan, all minutes before", |case| {
         plain::ranking(&case.leaves(&all(case))?)

@@ -1,4 +1,4 @@
-//! Grades how often the known causes of incidents are found.
+//! Evaluates how often the known causes of incidents are found.
 pub(crate) mod cases;
 pub(crate) mod generated;
 pub(crate) mod marks;

@@ -1,4 +1,4 @@
-//! The plain scan, for comparison: the combination whose count deviates most, again and again.
+//! The plain scan, for comparison. It repeatedly names the combination whose count deviates most.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use tallyfold_health::{Leaves, deviance};
 use super::cases::Values;
 use super::marks::Ranking;
 
-/// How many events of the whole reference are added to that of each element.
+/// How many events with the rate of the whole reference are added to the reference of each element.
 const PRIOR: f64 = 10.0;
 /// A coarser layer wins if it reaches this part of the best score.
 const COARSER: f64 = 0.9;
 /// The search stops below this part of the first cause's score.
 const STOP: f64 = 0.5;
-/// At most so many causes.
+/// The maximum number of named causes.
 const MOST: usize = 5;
 /// How many candidates are ranked.
 const RANKED: usize = 10;
 
-/// Which attributes an element names, as bits, and the position of each value.
+/// The attributes of an element, as bits, and the position of each value.
 type Element = (usize, Vec<u32>);
 
 /// The part and the whole, before and now.
 type Counts = [f64; 4];
 
-/// What the plain scan answers.
+/// The answer of the plain scan.
 pub(crate) fn ranking(leaves: &Leaves) -> Result<Ranking, String> {
     let mut live: Vec<usize> = (0..leaves.len()).collect();
     let mut named: Vec<Element> = Vec::new();

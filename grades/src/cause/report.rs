@@ -1,4 +1,4 @@
-//! Grades causes on a folder of incidents.
+//! Evaluates explanations of incidents, from a folder and generated.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +13,8 @@ use super::marks::{Marks, Ranking};
 use super::methods::METHODS;
 use crate::arguments::{Arguments, printed};
 
-/// `tallyfold-grade cause`: a table of all methods, and a line of JSON for each case if a file is named.
+/// `tallyfold-grade cause`: prints a table of all methods. With `--json FILE`, it also writes a line of JSON for each
+/// case of the folder.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     printed(Arguments::parse(words, &["data", "json"]).and_then(|arguments| graded(&arguments)))
 }
@@ -46,7 +47,7 @@ were not; F1 = 2 TP / (2 TP + FP + FN). top-1 and top-5: a true cause is first, 
 is affected there is no true cause. Times are the shortest of five runs of a case, and contain the choice of the reference.
 ";
 
-/// A row for each method, and the answers of the last one.
+/// Returns a row for each method, and the answers of the last method.
 fn table(title: &str, cases: &[Case]) -> Result<(String, Vec<Answer>), String> {
     let mut table = heading(title, cases.len());
     let mut last = Vec::new();
@@ -59,7 +60,7 @@ fn table(title: &str, cases: &[Case]) -> Result<(String, Vec<Answer>), String> {
     Ok((table, last))
 }
 
-/// In how many cases without any change a method names a cause.
+/// The share of cases without any change in which a method names a cause.
 fn quiet_table() -> Result<String, String> {
     let kinds = [
         ("counts vary as independent events do", Quiet::Counts),

@@ -1,5 +1,4 @@
-//! Alarms: what a detector reports, from the moment when it does until it reports that it is over; and the messages about incidents that a
-//! receiver gets of them.
+//! Alarms, which a detector reports until it reports their end, and the messages about incidents that a receiver gets.
 
 use tallyfold::{Dimension, Metric};
 use tallyfold_health::{Finding, Incident, IncidentChange, Measure, Severity};
@@ -10,27 +9,28 @@ use super::world::World;
 /// Attributes and values.
 pub(super) type Values = Vec<(String, String)>;
 
-/// A finding from when it fired until it no longer did.
+/// A finding from the time when it fired until it no longer did.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Alarm {
     pub(super) rule: String,
-    /// Which number is unusual, of which endpoint, what it was, and what was expected: events, also of a share.
+    /// The unusual number: its measure, its endpoint, and the observed and the expected events. For a share, the rules
+    /// report the events of the part, and the peer reports the share itself.
     pub(super) measure: Measure,
     pub(super) metric: Metric,
     pub(super) observed: f64,
     pub(super) expected: f64,
-    /// For a share, the events that it is a share of.
+    /// The events that a share of the rules is a share of.
     pub(super) whole: Option<f64>,
-    /// Whether it only informs, and wakes nobody.
+    /// Whether it only informs, and pages nobody.
     pub(super) is_info: bool,
     pub(super) group: Values,
     /// The identifier of the incident that it belongs to.
     pub(super) incident: String,
-    /// What explains it, as it was first told: parts of its group, and all of it.
+    /// Its causes when it fired first: parts of its group, and then the whole group.
     pub(super) causes: Vec<Values>,
     /// The window that made it fire.
     pub(super) first: usize,
-    /// The last window in which it fired. It is called over from the end of this window.
+    /// The last window in which it fired. It is reported as over from the end of this window.
     pub(super) last: usize,
     /// The last window that was over when the alarm was sent.
     pub(super) told: usize,
@@ -71,14 +71,14 @@ impl Alarm {
     }
 }
 
-/// A message that a receiver gets: an incident begins, becomes more severe or comes back. That it is over wakes nobody.
+/// A message to a receiver: an incident begins, becomes more severe or is reopened. The end of an incident pages nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// The identifier of the incident.
     pub(super) incident: String,
     /// Whether it only informs.
     pub(super) is_info: bool,
-    /// The window after which it is sent, once that has settled.
+    /// The window that leads to the message, which is sent once this window has settled.
     pub(super) first: usize,
 }
 
@@ -89,16 +89,16 @@ impl Call {
     }
 }
 
-/// All that a detector reports.
+/// Everything that a detector reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Detected {
     pub(super) alarms: Vec<Alarm>,
-    /// In order of time.
+    /// In time order.
     pub(super) calls: Vec<Call>,
 }
 
 impl Detected {
-    /// Alarms, and the incidents that they belong to.
+    /// Collects alarms, and the messages about the incidents that they belong to.
     pub(super) fn of<'i>(
         world: &World,
         alarms: Vec<Alarm>,
@@ -120,7 +120,7 @@ impl Detected {
             let key = |call: &Call| (call.first, call.incident.clone(), call.is_info);
             key(one).cmp(&key(other))
         });
-        // What becomes worse in the check in which it begins is one message.
+        // An incident that becomes worse in the check in which it begins is one message.
         calls.dedup_by(|one, other| (one.first, &one.incident) == (other.first, &other.incident));
         Self { alarms, calls }
     }

@@ -1,4 +1,4 @@
-//! What happens: incidents that are to be found, and life that is not broken.
+//! The changes of the traffic: incidents, which a detector should find, and life, in which nothing is broken.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::clock::{DAY, HOUR, WEEK};
 use super::names::{EVENT_NAMES, INTEGRATIONS, SOURCES};
 use super::world::{Flow, Stream};
 
-/// What an incident is.
+/// The kind of an incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Incident {
     IntegrationFails,
@@ -51,8 +51,8 @@ impl Incident {
     }
 }
 
-/// What changes the counts, although nothing is broken that an engineer could mend. Outages are the exception: a source sends nothing, and
-/// to say so is right, but not required.
+/// The kind of a change in which nothing is broken that an engineer could repair. Outages are the exception: a source
+/// sends nothing, and it is right to report that, but not required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Outage,
@@ -139,7 +139,7 @@ pub(super) enum Effect {
     MoreErrors(f64),
     /// A share of what would be delivered is filtered for a reason.
     Filtered(&'static str, f64),
-    /// Each attempt is made so many times.
+    /// Each attempt is made this many times.
     Copies(u64),
     /// The same events arrive at another time of the day.
     Moved,
@@ -155,11 +155,11 @@ pub(super) struct Change {
     pub(super) effect: Effect,
     /// The first window.
     pub(super) start: usize,
-    /// The first window after it. What is for good ends two weeks after its start: by then, everybody is used to it.
+    /// The first window after it. A permanent change ends two weeks after its start, when it is no longer news.
     pub(super) end: usize,
 }
 
-/// How long a change for good is news.
+/// How many windows a permanent change is news.
 pub(super) const NEWS: usize = 2 * WEEK;
 
 impl Change {
@@ -181,7 +181,7 @@ impl Change {
         (self.start..self.end).contains(&at)
     }
 
-    /// Whether things stay as they are after it.
+    /// Whether the change is permanent.
     pub(super) fn is_for_good(&self) -> bool {
         matches!(
             self.kind,
@@ -214,7 +214,7 @@ impl Change {
         if at >= self.end && !self.is_for_good() {
             return before;
         }
-        // How much of the change has come about.
+        // How much of the change has taken effect.
         let part = match self.kind {
             Kind::Incident(Incident::SlowDecline) => (passed + 1) as f64 / DECLINE as f64,
             Kind::Life(Life::Campaign) => {
@@ -227,7 +227,7 @@ impl Change {
         before + (now - before) * part.min(1.0)
     }
 
-    /// What happened where, as attributes and values.
+    /// The slice and the reason of the change, as attributes and values.
     pub(super) fn values(&self) -> BTreeMap<&'static str, &'static str> {
         let slice = self.slice;
         let reason = match self.effect {
@@ -250,7 +250,7 @@ impl Change {
     }
 }
 
-/// The windows in which a declining source comes down to its last level.
+/// The number of windows in which a declining source reaches its final level.
 pub(super) const DECLINE: usize = 36 * HOUR;
 
 #[cfg(test)]

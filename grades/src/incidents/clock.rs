@@ -2,13 +2,13 @@
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, Weekday};
 
-/// Windows of a quarter of an hour.
+/// Lengths in windows of a quarter of an hour.
 pub(super) const HOUR: usize = 4;
 pub(super) const DAY: usize = 24 * HOUR;
 pub(super) const WEEK: usize = 7 * DAY;
 const WINDOW_MS: i64 = 15 * 60_000;
 
-/// Where the clocks of a source's users are.
+/// The time zone of a source's users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Zone {
     Utc,
@@ -20,8 +20,8 @@ pub(super) enum Zone {
     Sydney,
 }
 
-/// A day on which clocks change: the Sunday of a month by its number, and the hour UTC. The last Sunday has the number 5. Sydney's
-/// changes fall on the Saturday before, in UTC, so their hour is negative.
+/// A clock change: the month, the number of the Sunday in the month, and the hour UTC. The last Sunday has the number 5.
+/// In UTC, Sydney's changes fall on the Saturday before, so their hour is negative.
 type Change = (u32, u8, i64);
 
 impl Zone {
@@ -78,16 +78,16 @@ fn instant(year: i32, (month, number, hour): Change) -> NaiveDateTime {
     day.and_time(chrono::NaiveTime::MIN) + chrono::TimeDelta::hours(hour)
 }
 
-/// The windows of a simulation: when they start, and which local time it is then.
+/// The windows of a simulation: their starts and their local times.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     first_ms: i64,
-    /// By zone, the windows that its clocks are ahead of UTC in each window.
+    /// For each zone and each window, by how many windows its clocks are ahead of UTC.
     ahead: Vec<Vec<i64>>,
 }
 
 impl Clock {
-    /// So many windows from a Monday at midnight UTC. Without changes, it is winter time throughout.
+    /// Creates a clock for windows from a Monday at midnight UTC. Without clock changes, it is always winter time.
     pub(super) fn new(monday: NaiveDate, windows: usize, has_changes: bool) -> Self {
         let midnight = monday.and_time(chrono::NaiveTime::MIN);
         let first_ms = midnight.and_utc().timestamp_millis();
@@ -118,7 +118,7 @@ impl Clock {
 
     /// The local day, counted from a Monday, and the quarter of an hour of that day.
     pub(super) fn local(&self, zone: Zone, at: usize) -> (usize, usize) {
-        // A week more than none, so that no local day is negative.
+        // Adds a week, so that no local day is negative.
         let local = (WEEK + at) as i64 + self.ahead[zone as usize][at];
         let local = usize::try_from(local).unwrap_or_default();
         (local / DAY, local % DAY)

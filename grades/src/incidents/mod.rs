@@ -1,4 +1,5 @@
-//! A simulated quarter of traffic with life in it and with known incidents, and what the standard rules and a simple peer find in it.
+//! A simulated quarter of traffic with known incidents and other changes, and what the standard rules and a simple method
+//! for comparison, the peer, find in it.
 
 mod alarm;
 mod change;

@@ -2,7 +2,7 @@
 
 use super::clock::Zone;
 
-/// Whose events a source sends.
+/// The users whose events a source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Users {
     Private,
@@ -39,7 +39,7 @@ pub(super) const INTEGRATIONS: [&str; 40] = [
     "Voucher Service", "Audit Trail", "Night Report", "Field Sales",
 ];
 
-/// The reasons of everyday; the one of consent is first.
+/// The usual reasons. The first one is about consent.
 pub(super) const REASONS: [&str; 6] = [
     "compliance filter: consent withheld",
     "compliance filter: region blocked",

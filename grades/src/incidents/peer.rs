@@ -1,5 +1,5 @@
-//! A simple peer of the rules: the median and the median absolute deviation (MAD) of the same quarters of an hour of earlier weeks, with one
-//! fixed limit for all groups.
+//! The peer, a simple method for comparison with the rules: the median and the median absolute deviation (MAD) of the
+//! same quarters of an hour of earlier weeks, with one fixed limit for all groups.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,24 @@ use super::tables::start;
 use super::traffic::{Cells, SETTLED};
 use super::world::World;
 
-/// A window is unusual if it is so many robust deviations from the median. In the full setting of the tuning seeds 1 to 3, a limit of 4 finds
-/// 113 of 120 incidents with 398 right messages of 9,513, this one 80 with 148 of 3,090, and one of 16 finds 56 with 75 of 1,017.
+/// A window is unusual if it is more than this many robust deviations from the median. In the full setting of the tuning
+/// seeds 1 to 3, this limit finds 80 of 120 incidents, and 148 of 3,090 messages are right. A limit of 4 finds 113
+/// incidents with 398 right messages of 9,513, and a limit of 16 finds 56 with 75 of 1,017.
 const LIMIT: f64 = 8.0;
-/// Earlier weeks, of each of which three windows are used.
+/// The number of earlier weeks. Three windows of each week are used.
 const WEEKS: usize = 6;
 /// The fewest earlier windows for a judgement.
 const LEAST_WINDOWS: usize = 9;
-/// The fewest attempts of a share.
+/// The fewest events of which a share is judged.
 const LEAST_WHOLE: u32 = 30;
-/// A MAD of normal noise times this is its standard deviation.
+/// For normal noise, the standard deviation is the MAD times this factor.
 const OF_MAD: f64 = 1.4826;
 /// Deviations that are smaller than this share of the median are not worth an alarm, whatever the noise.
 const LEAST_CHANGE: f64 = 0.05;
-/// So many unusual windows in a row begin an alarm, and so many usual ones end it.
+/// This many unusual windows in a row begin an alarm, and this many usual windows end it.
 const IN_A_ROW: usize = 2;
 
-/// What is judged: a measure of each source, each integration or each pair.
+/// The groups whose measures are judged: each source, each integration or each pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Source,
@@ -108,7 +109,7 @@ impl Peer {
         }
     }
 
-    /// Its alarms in the judged weeks, grouped into incidents as those of the rules are.
+    /// The alarms in the judged weeks, grouped into incidents like the findings of the rules.
     pub(super) fn detected(&self, world: &World) -> Result<Detected> {
         let mut alarms = self.alarms(world);
         let findings = alarms.iter().map(|alarm| finding(world, alarm));
@@ -133,7 +134,7 @@ impl Peer {
     }
 }
 
-/// The value of a measure, and the deviation that it has at least, by its counting noise. None if too little was counted.
+/// The value of a measure, and the number of events that it is based on. Returns `None` for a share of too few events.
 fn value([success, errors, filtered]: [u32; 3], measure: Measure) -> Option<(f64, f64)> {
     let count = |count: u32| Some((f64::from(count), f64::from(count)));
     let share = |part: u32, whole: u32| {
@@ -187,14 +188,14 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
     alarms
 }
 
-/// When an alarm is found to be over, after as many usual windows as that takes.
+/// When an alarm is reported as over, after [`IN_A_ROW`] usual windows; `None` if the simulation ends before that.
 fn over(world: &World, alarm: &Alarm) -> Result<Option<Timestamp>> {
     let end = alarm.last + 1 + IN_A_ROW;
     let is_over = end <= world.scale.windows();
     is_over.then(|| start(world, end)).transpose()
 }
 
-/// An alarm as a finding.
+/// Converts an alarm to a finding.
 fn finding(world: &World, alarm: &Alarm) -> Result<Finding> {
     let end = start(world, alarm.first + 1)?;
     let window = Window::new(start(world, alarm.first)?, end)?;
@@ -250,7 +251,7 @@ fn finding(world: &World, alarm: &Alarm) -> Result<Finding> {
     })
 }
 
-/// A number, what is usual, and the robust deviation.
+/// A number, its usual value, and the robust deviation.
 struct Judged {
     now: f64,
     usual: f64,

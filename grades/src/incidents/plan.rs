@@ -1,4 +1,4 @@
-//! Draws what happens: incidents of each kind, and the life of the setting.
+//! Draws the changes: incidents of each kind, and the life of the setting.
 
 use super::change::{Change, DECLINE, Effect, Incident, Kind, Life, NEWS, Slice};
 use super::clock::{DAY, HOUR, WEEK, Zone};
@@ -6,15 +6,15 @@ use super::names::{INTEGRATIONS, NEW_REASONS, REASONS, SOURCES, Users};
 use super::random::Random;
 use super::world::{BATCH, NIGHTLY, Pattern, Purpose, STEADY_ERRORS, Setting, Size, Stream, World};
 
-/// The events a window that an incident affects at least, on average. In the night, it may be none.
+/// The minimum mean number of events per window that an incident affects. At night, it may affect none.
 const LEAST_AFFECTED: f64 = 8.0;
-/// The attempts a window of a pair that fails or is delivered twice.
+/// The minimum mean number of attempts per window of a pair, and of events per window of a stream that vanishes.
 const LEAST_OF_PAIR: f64 = 40.0;
 /// Windows between two changes that name the same source or the same integration.
 const APART: usize = DAY / 2;
-/// What happens in so many weeks.
+/// The number of weeks to which the next numbers apply.
 const QUARTER: usize = 13;
-/// Of each kind of life, how many there are in a quarter, in both settings and in the full one.
+/// How often each kind of life occurs in these weeks: in both settings, and only in the full setting.
 const ALWAYS: [(Life, usize); 1] = [(Life::LateData, 5)];
 const OFTEN: [(Life, usize); 8] = [
     (Life::Outage, 7),
@@ -27,8 +27,7 @@ const OFTEN: [(Life, usize); 8] = [
     (Life::RetiredPair, 3),
 ];
 
-/// Everything that happens, in order of time. Incidents before the first judged window are not graded, but are part of what baselines
-/// learn from.
+/// All changes, in time order. Incidents before the first judged window are not graded, but baselines learn from them.
 pub(super) fn plan(world: &World) -> Vec<Change> {
     let mut drawing = Drawing {
         world,
@@ -52,8 +51,8 @@ struct Drawing<'w> {
 }
 
 impl Drawing<'_> {
-    /// One incident a week before the judged weeks, and then as many of each kind as there is room for. One of four begins while another
-    /// one lasts.
+    /// Draws one incident for each week before the judged weeks, except the last, and then as many of each kind as the
+    /// scale sets, if there is space for them. One incident in four begins while another one lasts.
     fn incidents(&mut self) {
         let scale = self.world.scale;
         for week in 0..scale.history.saturating_sub(1) {
@@ -93,7 +92,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws until a change fits.
+    /// Draws until a change fits, but at most 2,000 times.
     fn add(&mut self, draw: impl Fn(&mut Self) -> Option<Change>) {
         for _ in 0..2_000 {
             let drawn = draw(self);
@@ -108,7 +107,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// An incident that begins in a range and ends in the simulation.
+    /// Draws an incident that begins in a range. Returns `None` if it does not end in the simulation, or affects too few
+    /// events.
     fn incident(&mut self, kind: Incident, begins: std::ops::Range<usize>) -> Option<Change> {
         let start = self.random.between(begins.start, begins.end - 1);
         let length = self.length(kind);
@@ -142,7 +142,7 @@ impl Drawing<'_> {
 
     fn effect(&mut self, kind: Incident) -> Effect {
         let is_new = |change: &&Change| change.incident() == Some(Incident::NewReason);
-        // Another one for each, so that it is new.
+        // Each incident has another reason, so that the reason is new.
         let reason = NEW_REASONS[self.all.iter().filter(is_new).count() % NEW_REASONS.len()];
         let random = &mut self.random;
         match kind {
@@ -175,7 +175,7 @@ impl Drawing<'_> {
         libm::round(self.random.log_between(least, most)) as usize
     }
 
-    /// Something that happens besides incidents.
+    /// Draws something that happens besides incidents.
     fn event(&mut self, life: Life) -> Option<Change> {
         let windows = self.world.scale.windows();
         let random = &mut self.random;
@@ -299,8 +299,8 @@ impl Drawing<'_> {
     }
 }
 
-/// Whether two changes name the same source or the same integration at about the same time. What is for good only disturbs others on its
-/// first day.
+/// Whether two changes name the same source or the same integration at about the same time. A permanent change disturbs
+/// others only on its first day.
 fn collide(one: &Change, other: &Change) -> bool {
     let end = |change: &Change| match change.is_for_good() {
         true => change.start + DAY,
@@ -308,7 +308,7 @@ fn collide(one: &Change, other: &Change) -> bool {
     };
     let names_the_same = |one: Option<usize>, other: Option<usize>| one.is_some() && one == other;
     let is_near = one.start < end(other) + APART && other.start < end(one) + APART;
-    // A name or a pair that comes or goes is gone for others for good.
+    // A name or a pair that appears or disappears can't be part of another change at any time.
     let is_gone = |change: &Change| change.is_for_good() && change.life() != Some(Life::Launch);
     let is_part = is_gone(one) || is_gone(other);
     let is_same_stream = names_the_same(one.slice.source, other.slice.source)
@@ -320,8 +320,8 @@ fn collide(one: &Change, other: &Change) -> bool {
     (is_near && is_same) || (is_part && (is_same_stream || is_same_pair))
 }
 
-/// A holiday of each zone in its history and two in the judged weeks, on working days: its sources have a third to two thirds of their
-/// usual traffic.
+/// One holiday of each zone except UTC in the history and two in the judged weeks, on working days. The sources of the
+/// zone then have 35% to 65% of their usual traffic.
 fn holidays(world: &World) -> Vec<Change> {
     let scale = world.scale;
     let mut random = Random::of(&[world.seed, Purpose::Plan as u64, 1]);
@@ -352,7 +352,7 @@ fn holidays(world: &World) -> Vec<Change> {
     all
 }
 
-/// For two weeks after clocks have changed, people, and the nightly batches of machines, have their usual traffic at another hour.
+/// For two weeks after a clock change, the traffic of people and the nightly batches of machines arrive at another hour.
 fn clock_changes(world: &World) -> Vec<Change> {
     let mut all = Vec::new();
     for (source, (_, zone, users)) in SOURCES.into_iter().enumerate() {
@@ -372,7 +372,7 @@ fn clock_changes(world: &World) -> Vec<Change> {
     all
 }
 
-/// Nights in which a batch comes late, from when it should have come until it is over.
+/// Nights with a late batch, from the time at which it usually begins until it is over.
 fn late_batches(world: &World) -> Vec<Change> {
     let mut all = Vec::new();
     for (place, stream) in world.streams.iter().enumerate() {

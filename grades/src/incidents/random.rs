@@ -2,8 +2,8 @@
 
 use crate::mix::{STEP, mix};
 
-/// A stream of random numbers. Streams of other names are independent, so a change in one place of a simulation moves
-/// nothing elsewhere.
+/// A stream of random numbers. Streams with different names are independent, so a change in one part of a simulation does
+/// not affect the other parts.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -18,12 +18,12 @@ impl Random {
         mix(self.0)
     }
 
-    /// Another sequence, of which any number may be drawn without a difference to this one.
+    /// Returns a separate sequence. Draws from it do not affect this one.
     pub(super) fn part(&mut self) -> Self {
         Self(self.next())
     }
 
-    /// Above 0 and below 1.
+    /// A number above 0 and below 1.
     pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -38,30 +38,30 @@ impl Random {
         first + self.below(last - first + 1)
     }
 
-    /// Puts all in another order.
+    /// Shuffles the elements.
     pub(super) fn shuffle<T>(&mut self, all: &mut [T]) {
         for end in (1..all.len()).rev() {
             all.swap(end, self.below(end + 1));
         }
     }
 
-    /// Between two numbers above 0, evenly in their logarithm: as many between 1 and 2 as between 10 and 20.
+    /// A number between two positive numbers, uniform in its logarithm: as often between 1 and 2 as between 10 and 20.
     pub(super) fn log_between(&mut self, low: f64, high: f64) -> f64 {
         low * libm::pow(high / low, self.unit())
     }
 
-    /// Of the standard normal distribution (Box and Muller).
+    /// A number from the standard normal distribution (Box and Muller).
     pub(super) fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
         radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
-    /// Of a Poisson distribution.
+    /// A number from a Poisson distribution. If the mean is above 40, the normal distribution approximates it.
     pub(super) fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 40.0 {
             return rounded(mean + libm::sqrt(mean) * self.normal());
         }
-        // The sum of all probabilities up to a count passes the drawn one at that count.
+        // Returns the first count at which the sum of the probabilities exceeds the drawn number.
         let mut rest = self.unit();
         let mut probability = libm::exp(-mean);
         for count in 0..200_u64 {
@@ -74,7 +74,7 @@ impl Random {
         200
     }
 
-    /// Of a gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
+    /// A number from a gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
     fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let power = libm::pow(self.unit(), 1.0 / shape);
@@ -92,13 +92,14 @@ impl Random {
         }
     }
 
-    /// Of a negative binomial distribution: the variance is the mean plus its square divided by the shape.
+    /// A number from a negative binomial distribution. Its variance is the mean plus the square of the mean divided by
+    /// the shape.
     pub(super) fn negative_binomial(&mut self, mean: f64, shape: f64) -> u64 {
         let factor = self.gamma(shape) / shape;
         self.poisson(mean * factor)
     }
 
-    /// How many of `trials` succeed.
+    /// How many of `trials` succeed. If the mean is above 40, the normal distribution approximates it.
     pub(super) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
         if probability > 0.5 {
             return trials - self.binomial(trials, 1.0 - probability);
@@ -110,7 +111,7 @@ impl Random {
         }
         let odds = probability / (1.0 - probability);
         let mut rest = self.unit();
-        // `pow` takes longer than both of these.
+        // `pow` would take longer than `exp` and `log1p` together.
         let mut mass = libm::exp(trials as f64 * libm::log1p(-probability));
         for count in 0..trials.min(200) {
             if rest < mass {
@@ -123,7 +124,7 @@ impl Random {
     }
 }
 
-/// The next whole number, and 0 for what is negative.
+/// The nearest whole number; 0 for a negative number.
 fn rounded(number: f64) -> u64 {
     libm::round(number.max(0.0)) as u64
 }

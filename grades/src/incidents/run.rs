@@ -13,14 +13,14 @@ use super::traffic::Traffic;
 use super::watch::{checks, differences, replay};
 use super::world::{Scale, Setting, World};
 
-/// Six weeks that teach what is usual, and a quarter with four incidents of each kind.
+/// Six weeks from which the rules learn what is usual, and a quarter with four incidents of each kind.
 const QUARTER: Scale = Scale {
     history: 6,
     judged: 13,
     incidents: 40,
 };
 
-/// Seeds by which rules and constants are chosen.
+/// Seeds that are used to choose rules and constants.
 const TUNING: [u64; 4] = [1, 2, 3, 4];
 /// Seeds that are only for grading.
 const GRADING: [u64; 4] = [7001, 7002, 7003, 7004];
@@ -30,13 +30,14 @@ const GRADING: [u64; 4] = [7001, 7002, 7003, 7004];
 pub(super) enum How {
     /// A check after each window, as a cron job does it.
     Checks,
-    /// One replay of the quarter, which finds what checks would have found in a small part of the time.
+    /// One replay of the quarter. It finds what checks would have found, in a fraction of the time.
     Replay,
 }
 
-/// Grades seeds, by default those for grading, with `TUNE=1` those for tuning. `SETTING=full` or `calm` grades one setting. `JSON=file` writes a line
-/// for each incident. `VERBOSE=1` shows each incident and each false message. `RULES=file` uses other rules. `CHECKS=1` runs a check after each window,
-/// which takes much longer than a replay, and compares both. `WEEKS=n` judges n weeks.
+/// Grades seeds. By default, these are the seeds for grading, and with `TUNE=1`, the seeds for tuning. `SETTING=full` or
+/// `SETTING=calm` grades only one setting. `JSON=file` writes a line for each incident to a file. `VERBOSE=1` prints each
+/// incident and each false message. `RULES=file` uses other rules. `CHECKS=1` runs a check after each window and compares
+/// the checks with a replay, which takes much longer than a replay alone. `WEEKS=n` judges n weeks.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     match grade(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,7 +92,7 @@ fn grade(arguments: &[String]) -> Result<(), String> {
     })
 }
 
-/// The results of all seeds, in their order. Each processor grades one seed after the other.
+/// The results of all seeds, in their order. Each thread grades one seed after the other.
 fn all(
     seeds: &[u64],
     setting: Setting,
@@ -137,7 +138,7 @@ fn settings() -> Result<Vec<Setting>, String> {
         .ok_or("SETTING: want full or calm".to_owned())
 }
 
-/// The quarter, or fewer weeks of it, with three incidents a week.
+/// The quarter or, with `WEEKS`, another number of weeks with three incidents a week.
 fn scale() -> Result<Scale, String> {
     let Some(weeks) = given("WEEKS") else {
         return Ok(QUARTER);
@@ -172,7 +173,7 @@ pub(super) struct Graded {
     pub(super) details: String,
 }
 
-/// Simulates a seed, and applies rules and the peer to it.
+/// Simulates a seed, and applies the rules and the peer to it.
 pub(super) fn score(
     seed: u64,
     setting: Setting,

@@ -14,20 +14,22 @@ use super::world::{BATCH, Flow, Pattern, Setting, Stream, World};
 
 /// How many windows after its end an incident may still be found.
 const TAIL: usize = HOUR;
-/// An incident is called over too early if that was more than so many windows before its end.
+/// An incident is reported as over too early if that was more than this many windows before its end.
 const EARLY: usize = HOUR;
-/// An alarm is about a change that alone moves its number by this share, and that explains this part of what the alarm reports: a stream that
-/// is silent for once is not about a source that has lost a tenth of its events.
+/// An alarm is about a change if this change alone moves the alarm's number by the share `MOVED`, and by the part
+/// `EXPLAINED` of what the alarm reports. So an alarm about a stream that is silent for once is not about a source that
+/// has lost a tenth of its events.
 const MOVED: f64 = 0.1;
 const EXPLAINED: f64 = 0.5;
 /// A reported share agrees with the true one if it differs by at most this part of it.
 const AGREES: f64 = 0.25;
-/// How many causes are looked at.
+/// How many of the first causes are considered.
 const FIRST_CAUSES: usize = 3;
-/// False messages within so many windows are one episode, and messages within so many windows are one flood.
+/// False messages within this many windows are one episode, and messages within this many windows are one flood.
 const TOGETHER: usize = 2 * HOUR;
 
-/// What an alarm is about, or a message with several of them: an incident before anything else, and an outage before other life.
+/// What an alarm, or a message with several alarms, is about. An incident takes precedence over everything else, and an
+/// outage over other life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
     Incident,
@@ -36,7 +38,7 @@ pub(super) enum About {
 }
 
 impl About {
-    /// Whether somebody was called for nothing.
+    /// Whether the alarm or message was false.
     pub(super) fn is_false(self) -> bool {
         !matches!(self, Self::Incident | Self::Life(Life::Outage))
     }
@@ -58,25 +60,26 @@ impl About {
     }
 }
 
-/// What became of an incident.
+/// How an incident was detected.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) change: Change,
     pub(super) kind: Incident,
     /// The alarms that are about it, in the order in which they fired.
     pub(super) alarms: Vec<Alarm>,
-    /// The windows after which messages about it were sent, in order. If there is none, its alarms only joined what was known.
+    /// The windows after which messages about it were sent, in order. If there are none, its alarms only joined incidents
+    /// that were already reported.
     pub(super) messages: Vec<usize>,
-    /// The causes that were told with the first of them, most important first.
+    /// The causes of the alarms that fired first, most important first.
     pub(super) causes: Vec<Values>,
-    /// The place of the right one, from 0.
+    /// The position of the right cause, from 0.
     pub(super) right: Option<usize>,
-    /// Whether all alarms were called over although it went on.
+    /// Whether all alarms were reported as over although the incident continued.
     pub(super) is_called_over: bool,
 }
 
 impl Outcome {
-    /// How many windows of the incident had passed after the one that led to the first message.
+    /// How many windows of the incident had passed at the end of the window that led to the first message.
     pub(super) fn delay(&self) -> Option<usize> {
         let first = self.messages.first()?;
         Some((first + 1).saturating_sub(self.change.start))
@@ -87,7 +90,7 @@ impl Outcome {
     }
 }
 
-/// What a receiver gets of an incident, with the alarms that fire then.
+/// A message to a receiver about an incident, with the alarms that fire at that time.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) told: usize,
@@ -103,7 +106,7 @@ pub(super) struct Flood {
     pub(super) about: About,
 }
 
-/// How often a kind of life occurred, how often an alarm was about it, and how many alarms were.
+/// How often a kind of life occurred, and how often an alarm was about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noticed {
     pub(super) life: Life,
@@ -118,16 +121,16 @@ pub(super) struct Score {
     pub(super) setting: Setting,
     pub(super) weeks: usize,
     pub(super) outcomes: Vec<Outcome>,
-    /// Messages with warnings and critical alarms, in order of time.
+    /// Messages with warnings and critical alarms, in time order.
     pub(super) messages: Vec<Message>,
-    /// How many of them are the first one about a retired name: at that time, it looks like an event that vanishes.
+    /// How many of them are the first message about a retired name, which looks like a vanished event at that time.
     pub(super) retired: usize,
     /// Messages that only inform.
     pub(super) infos: Vec<Message>,
-    /// Times in which somebody was called for nothing.
+    /// The number of episodes of false messages.
     pub(super) episodes: usize,
     pub(super) flood: Option<Flood>,
-    /// Alarms that are at least warnings, with what they are about.
+    /// Alarms that are at least warnings, as what they are about.
     pub(super) findings: Vec<About>,
     pub(super) life: Vec<Noticed>,
 }
@@ -228,7 +231,7 @@ impl Score {
     }
 }
 
-/// How often somebody was called for nothing. Messages of two hours are one call.
+/// Counts the episodes of false messages. Messages within two hours are one episode.
 fn episodes(messages: &[Message]) -> usize {
     let mut episodes = 0;
     let mut end = 0;
@@ -248,7 +251,7 @@ fn flood(messages: &[Message]) -> Option<Flood> {
         &messages[first..first + later.take_while(|one| one.told < end).count()]
     };
     let most = (0..messages.len()).map(from);
-    // Of several, the first.
+    // If several are equally long, the first one.
     let most = most.rev().max_by_key(|some| some.len())?;
     let count = |one: &About| most.iter().filter(|other| other.about == *one).count();
     let about = most.iter().map(|one| one.about);
@@ -258,7 +261,7 @@ fn flood(messages: &[Message]) -> Option<Flood> {
     })
 }
 
-/// The causes of the alarms that fired first, in the order in which they are told.
+/// The causes of the alarms that fired first, in the reported order.
 fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
     let start = alarms.first().map(|alarm| alarm.first);
     let first = alarms.iter().filter(|alarm| Some(alarm.first) == start);
@@ -271,7 +274,7 @@ fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
     causes
 }
 
-/// Whether at some time more than an hour before the end, everything that had fired was called over.
+/// Whether everything that had fired was reported as over at some time more than an hour before the end.
 fn is_called_over(alarms: &[Alarm], end: usize) -> bool {
     let Some(first) = alarms.first() else {
         return false;
@@ -294,7 +297,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// None if it has a value that does not exist.
+    /// Returns `None` if a value does not exist.
     fn of(values: &'a [(String, String)]) -> Option<Self> {
         let named = |name: &str| {
             let mut values = values.iter();
@@ -316,7 +319,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What has happened, and what it does to any number.
+/// The true changes, and their effects on any number.
 struct Truth<'t> {
     traffic: &'t Traffic,
     world: &'t World,
@@ -333,7 +336,8 @@ impl<'t> Truth<'t> {
         }
     }
 
-    /// The changes that an alarm is about: it fired while they went on or shortly after, and each alone moves its number in its direction.
+    /// The changes that an alarm is about. It fired while they lasted or shortly after, and each of them alone moves its
+    /// number in its direction.
     fn touched(&self, alarm: &Alarm) -> Vec<usize> {
         let Some(group) = Group::of(&alarm.group) else {
             return Vec::new();
@@ -354,9 +358,10 @@ impl<'t> Truth<'t> {
         first.unwrap_or(About::Nothing)
     }
 
-    /// Whether a change alone moves the number of an alarm by a tenth in the direction of the alarm, and by half of what the alarm reports. A
-    /// usual share of nearly zero is known so roughly that its multiple says little. So the difference of shares is compared, too, if the
-    /// reported share is the one that the change leads to.
+    /// Whether a change alone moves the number of an alarm in the alarm's direction, by a tenth and by half of what the
+    /// alarm reports. If the usual share is nearly zero, its estimate is so rough that a multiple of it means little. So
+    /// the difference of the shares is sufficient, too, if the reported share agrees with the share that the change leads
+    /// to.
     fn moves(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> bool {
         if change.effect == Effect::Moved {
             return !alarm.measure.is_rate() && self.share(alarm, group, change) >= MOVED;
@@ -381,7 +386,7 @@ impl<'t> Truth<'t> {
         }
     }
 
-    /// The share of a group's events that arrive at another time.
+    /// The share of a group's events that a change moves to another time.
     fn share(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> f64 {
         let sum = |is_on| {
             self.numbers(alarm, group, change, is_on)
@@ -392,7 +397,8 @@ impl<'t> Truth<'t> {
         (all - without) / all.max(f64::MIN_POSITIVE)
     }
 
-    /// What is usually delivered, failed and filtered in a group at the time of an alarm, with a change or without it.
+    /// The usual numbers of delivered, failed and filtered events in a group at the time of an alarm, with a change or
+    /// without it.
     fn numbers(&self, alarm: &Alarm, group: Group<'_>, change: &Change, is_on: bool) -> [f64; 3] {
         let mut sums = [0.0; 3];
         let mut add = |numbers: [f64; 3]| {
@@ -467,8 +473,9 @@ impl<'t> Truth<'t> {
         }
     }
 
-    /// Whether a cause is that of an incident: its values select the same streams and flows. So an event name that only one source sends is
-    /// the same cause with and without that source. A new reason has to be named, and is sufficient; a usual reason may be left out.
+    /// Whether a cause is the cause of an incident: its values must select the same streams and flows. So an event name
+    /// that only one source sends is the same cause with and without that source. A new reason must be named, and is
+    /// sufficient; a usual reason may be left out.
     fn is_right(&self, change: &Change, kind: Incident, cause: &[(String, String)]) -> bool {
         let Some(group) = Group::of(cause) else {
             return false;
@@ -489,7 +496,8 @@ impl<'t> Truth<'t> {
     }
 }
 
-/// The shares of a flow's events that are delivered, failed and filtered, of those with a reason if one is given.
+/// The shares of a flow's events that are delivered, failed and filtered; with a reason, only of the events that have
+/// this reason.
 fn fate(world: &World, flow: &Flow, change: Option<&Change>, reason: Option<&str>) -> [f64; 3] {
     let rate = world.error_rates[flow.integration];
     let mut success = (1.0 - flow.filtered) * (1.0 - rate);
@@ -551,14 +559,14 @@ mod tests {
     };
     const START: usize = 1_000;
 
-    /// Traffic in which nothing happens but these.
+    /// Traffic with only these changes.
     fn traffic(changes: Vec<Change>) -> Traffic {
         let mut traffic = Traffic::new(World::new(3, Setting::Calm, SMALL));
         traffic.changes = changes;
         traffic
     }
 
-    /// Something that lasts for 20 windows.
+    /// A change that lasts for 20 windows.
     fn change(kind: Kind, slice: Slice, effect: Effect) -> Change {
         Change {
             kind,
@@ -662,7 +670,7 @@ mod tests {
     fn a_share_that_is_reported_as_it_is_needs_no_usual_share() {
         let traffic = traffic(vec![failing(0, 0.95)]);
         let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
-        // Next to no errors are usual for the alarm, so that the multiple is much larger than the true one.
+        // The alarm expects hardly any errors, so its multiple is much larger than the true one.
         let of = |observed: f64, group| Alarm {
             observed,
             expected: 0.2,
@@ -707,7 +715,7 @@ mod tests {
                 Effect::Volume { before: 1.0, now },
             )])
         };
-        // After three of 144 windows of its decline, it has lost a hundredth.
+        // After three of the 144 windows of its decline, the source has lost a hundredth of its events.
         assert_eq!(found(&declining(0.5), silence(0)), None);
         let kind = Kind::Incident(Incident::EventVanishes);
         let gone = change(
@@ -834,7 +842,7 @@ mod tests {
             (2, &[START][..])
         );
         assert!(outcome.is_explained());
-        // What only joins a message that was sent earlier is not found.
+        // An incident whose alarms only join an earlier message is not found.
         let mut early = detected(alarms[2..].to_vec());
         early.alarms[1].incident = "b".to_owned();
         let score = Score::new(&traffic, early);

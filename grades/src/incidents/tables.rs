@@ -1,4 +1,4 @@
-//! The simulated counts as a host reads them: settled windows from response bodies, newer ones provisionally.
+//! The simulated counts as a caller reads them: settled windows from response bodies, and newer windows provisionally.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -23,14 +23,14 @@ pub(super) struct History {
     plan: AggregatorPlan,
     /// How many days are kept.
     days: usize,
-    /// A table for each settled day that is over, all of them together, and the settled windows of the day.
+    /// A table for each past day, the sum of these tables, and the settled windows of the current day.
     past: VecDeque<CountTable>,
     all_past: Option<CountTable>,
     today: Vec<CountTable>,
 }
 
 impl History {
-    /// The history of an endpoint, which keeps so many days.
+    /// The history of an endpoint, which keeps this many days.
     pub(super) fn new(metric: Metric, days: usize) -> Result<Self> {
         let options = AggregatorOptions::default().metric(metric);
         Ok(Self {
@@ -43,8 +43,8 @@ impl History {
         })
     }
 
-    /// Takes the next window, whose counts no longer change. Whatever is older than the days that are kept is dropped
-    /// when a day is over.
+    /// Adds the next window, whose counts no longer change. At the end of a day, drops the days that are older than the
+    /// days to keep.
     pub(super) fn settle(&mut self, world: &World, at: usize, cells: &Cells) -> Result<()> {
         let mut aggregator = self.plan.aggregator(0);
         aggregator.push(body(self.metric, world, at, cells).as_bytes())?;
@@ -60,12 +60,12 @@ impl History {
         Ok(())
     }
 
-    /// Everything settled.
+    /// All settled windows.
     pub(super) fn settled(&self) -> Result<CountTable> {
         CountTable::merge_all(self.past.iter().chain(&self.today))
     }
 
-    /// Everything settled, and windows that may still change.
+    /// All settled windows, and windows that may still change.
     pub(super) fn read(
         &mut self,
         world: &World,

@@ -1,4 +1,4 @@
-//! The events of each window, what became of them, and how many of them are counted when the window is read.
+//! The events of each window, their outcomes, and how many of them are counted when the window is read.
 
 use super::change::{Change, Effect};
 use super::names::REASONS;
@@ -8,23 +8,24 @@ use super::world::{Flow, Purpose, World};
 
 /// The share of filtered events that have the rare reason of their flow.
 pub(super) const RARE: f64 = 0.1;
-/// A window is settled so many windows after its end: the usual hour.
+/// A window settles this many windows after its end, which is the usual hour.
 pub(super) const SETTLED: usize = 4;
-/// The share of the events still missing that arrives in each window after the first, until the window is settled.
+/// The share of the missing events that arrives before the end of their window, and in each window after it until the
+/// window settles.
 const ARRIVING: [f64; SETTLED] = [0.96, 0.6, 0.6, 0.6];
-/// The share of events that usually arrives later, so that no rule sees it.
+/// The share of events that usually arrives after that, so that no rule sees it.
 const LATER: f64 = 0.002;
 
 /// The events of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cells {
-    /// What was taken in, by stream.
+    /// The ingested events, by stream.
     pub(super) ingested: Vec<(usize, u64)>,
-    /// What became of it, by stream and flow.
+    /// The outcomes of these events, by stream and flow.
     pub(super) delivered: Vec<Cell>,
 }
 
-/// What became of the events of one stream on their way to one integration.
+/// The outcomes of the events of one stream at one integration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) stream: usize,
@@ -35,7 +36,7 @@ pub(super) struct Cell {
     pub(super) filtered: Vec<(&'static str, u64)>,
 }
 
-/// Traffic with everything that happens in it.
+/// The traffic with all of its changes.
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     pub(super) world: World,
@@ -80,7 +81,8 @@ impl Traffic {
         cells
     }
 
-    /// What becomes of so many events on their way to an integration. The usual losses are drawn first, and are the same whatever happens.
+    /// Draws the outcomes of some events at an integration. The usual losses are drawn before the effects of changes, so
+    /// only a change of the volume affects them.
     fn fate(
         &self,
         random: &mut Random,
@@ -135,8 +137,8 @@ impl Traffic {
         }
     }
 
-    /// The events of a window as they are read so many windows after its end. What is settled is read after [`SETTLED`] windows; what arrives
-    /// later is never read.
+    /// The events of a window as they are read `age` windows after its end. The counts no longer change after [`SETTLED`]
+    /// windows; events that arrive later are never read.
     pub(super) fn read(&self, at: usize, age: usize) -> Cells {
         let mut cells = self.cells(at);
         let late = self.changes.iter().filter(|one| one.is_on(at));
@@ -174,7 +176,8 @@ impl Traffic {
     }
 }
 
-/// How many of so many events have arrived a number of windows after the end of theirs. What has arrived stays.
+/// How many of `count` events have arrived `age` windows after the end of their window. The random numbers do not depend
+/// on the age, so the result never decreases with it.
 fn arrived(mut random: Random, count: u64, later: f64, age: usize) -> u64 {
     let mut missing = count - random.binomial(count, later);
     let mut arrived = 0;
@@ -219,7 +222,7 @@ mod tests {
         Traffic::new(World::new(5, Setting::Full, SMALL))
     }
 
-    /// The same traffic without one change, and that change.
+    /// The same traffic without one change, and this change.
     fn without(traffic: &Traffic, kind: Kind) -> (Traffic, Change) {
         let mut changes = traffic.changes.iter();
         let change = changes.find(|one| one.kind == kind).unwrap().clone();
@@ -228,7 +231,8 @@ mod tests {
         (without, change)
     }
 
-    /// Delivered, failed, filtered and taken in, inside of a change's slice and outside of it, with the change and without it.
+    /// Delivered, failed, filtered and ingested events in a change's slice, with the change and without it. Fails if the
+    /// change affects any other event.
     fn sums(kind: Kind) -> ([[u64; 4]; 2], Change) {
         let traffic = traffic();
         let (without, change) = without(&traffic, kind);
@@ -325,7 +329,7 @@ mod tests {
                     assert_eq!([with[0], with[3]], [0; 2], "{shown}")
                 }
                 Life::RetiredPair => assert!(with[0] < usual[0], "{shown}"),
-                // Without it, the name or the pair has been there all the time.
+                // Without the change, the name or the pair exists all the time.
                 Life::NewName | Life::NewPair | Life::Holiday => assert!(!is_more, "{shown}"),
                 _ => assert!(is_more, "{shown}"),
             }

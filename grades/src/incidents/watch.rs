@@ -1,4 +1,4 @@
-//! Applies the rules, and the peer, to the simulated traffic.
+//! Applies the rules and the peer to the simulated traffic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::peer::Peer;
 use super::tables::{History, start};
 use super::traffic::{SETTLED, Traffic};
 
-/// What one replay over settled windows reports, and the peer.
+/// The reports of one replay over settled windows, and of the peer.
 pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Detected; 2]> {
     let world = &traffic.world;
     let windows = world.scale.windows();
@@ -46,8 +46,8 @@ pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Detected; 2]> 
     Ok([ours, peer.detected(world)?])
 }
 
-/// What the rules say to a cron job that runs after each window, reads the last windows again and keeps a state.
-/// Also gives the processor's time that a check took, in milliseconds, by its mean.
+/// The reports of a cron job that checks the rules after each window, reads the last windows again and keeps a state.
+/// Also returns the mean CPU time of a check in milliseconds.
 pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Detected, f64)> {
     let world = &traffic.world;
     let days = days_needed(rules);
@@ -55,7 +55,7 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Detected, f64)
     let mut ingestion = History::new(Metric::EventIngestion, days)?;
     let mut state = State::default();
     let mut alarms = Alarms::default();
-    // Each as it was reported last.
+    // Each incident as it was reported last.
     let mut incidents: BTreeMap<String, Incident> = BTreeMap::new();
     let (mut spent, mut count) = (0, 0_u32);
     for at in SETTLED..world.scale.windows() {
@@ -102,7 +102,7 @@ fn days_needed(rules: &Rules) -> usize {
     usize::try_from(back.div_ceil(86_400)).unwrap_or(DAY) + 1
 }
 
-/// The alarms so far, and which of them each finding that fires has.
+/// The alarms so far, and the place of the alarm of each finding that fires.
 #[derive(Default)]
 struct Alarms {
     all: Vec<Alarm>,
@@ -110,7 +110,7 @@ struct Alarms {
 }
 
 impl Alarms {
-    /// Takes what a check found when a window was over.
+    /// Adds the findings of the check after the window `at`.
     fn take(&mut self, findings: &[Finding], at: usize, last_of: impl Fn(&Finding) -> usize) {
         let mut firing = BTreeMap::new();
         let is_told = |finding: &&Finding| {
@@ -132,7 +132,7 @@ impl Alarms {
     }
 }
 
-/// A line for each alarm or message that only checks or only a replay gave.
+/// A line for each alarm or message that only the checks or only the replay reported.
 pub(super) fn differences(checked: &Detected, replayed: &Detected) -> String {
     let named = |Detected { alarms, calls }: &Detected| -> BTreeSet<String> {
         let name = |alarm: &Alarm| {
@@ -164,7 +164,7 @@ pub(super) fn differences(checked: &Detected, replayed: &Detected) -> String {
     text
 }
 
-/// Nanoseconds that this thread has had the processor for: others may have it too.
+/// The CPU time of this thread in nanoseconds. It does not include the time in which other programs run.
 fn busy() -> u64 {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     line.split(' ')

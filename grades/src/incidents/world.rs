@@ -1,5 +1,5 @@
-//! What exists in the simulation: sources, the streams of events that they send, the integrations that get them, and how busy each window
-//! is if nothing happens.
+//! The parts of the simulation: sources, the streams of events that they send, the integrations that receive them, and
+//! the level of traffic in each window if nothing happens.
 
 use chrono::NaiveDate;
 
@@ -7,7 +7,7 @@ use super::clock::{Clock, DAY, HOUR, WEEK};
 use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES, Users};
 use super::random::Random;
 
-/// The levels of traffic at each full local hour: of private users, and of business users and of machines.
+/// The levels of traffic at each full local hour, of private users and of business users. Machines always have the level 1.
 const PRIVATE_HOURS: [f64; 24] = [
     0.45, 0.28, 0.18, 0.13, 0.12, 0.18, 0.38, 0.70, 0.95, 1.05, 1.10, 1.18, 1.30, 1.25, 1.15, 1.15,
     1.22, 1.35, 1.52, 1.75, 1.90, 1.80, 1.35, 0.80,
@@ -20,25 +20,25 @@ const BUSINESS_HOURS: [f64; 24] = [
 const PRIVATE_DAYS: [f64; 7] = [0.95, 0.94, 0.95, 0.98, 1.05, 1.12, 1.01];
 const BUSINESS_DAYS: [f64; 7] = [1.28, 1.32, 1.30, 1.26, 1.12, 0.40, 0.32];
 
-/// How much noise keeps from one window to the next, and the standard deviations of its logarithm: of the volume of a source from window
-/// to window and from day to day, and of the error rate of an integration.
+/// How much noise carries over from one window to the next, and the standard deviations of its logarithm: for the volume
+/// of a source, from window to window and from day to day, and for the error rate of an integration.
 const MEMORY: f64 = 0.9;
 const VOLUME_NOISE: f64 = 0.05;
 const DAY_NOISE: f64 = 0.04;
 const RATE_NOISE: f64 = 0.2;
 
-/// The share of windows in which a sparse stream sends anything, and how many events a window it has at most, on average.
+/// The share of windows in which a sparse stream sends anything, and its maximum mean number of events per window.
 const SPARSE: f64 = 0.6;
 const SPARSE_MOST: f64 = 20.0;
-/// The quarter of an hour of the local day in which nightly batches begin, how many windows they take, and the share of its usual rank that
-/// a stream with batches has.
+/// The quarter of an hour of the local day in which nightly batches begin, how many windows they take, and the factor for
+/// the mean volume of a stream with batches.
 pub(super) const NIGHTLY: usize = 3 * HOUR;
 pub(super) const BATCH: usize = 6;
 const BATCH_SHARE: f64 = 0.3;
 
 /// The error rate of the large integrations whose rate doubles in some incidents.
 pub(super) const STEADY_ERRORS: f64 = 0.02;
-/// The events a window that a small integration gets.
+/// The mean number of events per window that a small integration gets.
 pub(super) const SMALL_ATTEMPTS: std::ops::RangeInclusive<f64> = 10.0..=60.0;
 
 /// What happens in the simulation besides incidents.
@@ -64,7 +64,7 @@ impl Setting {
 /// How much is simulated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    /// Weeks before the first one that is judged.
+    /// Weeks before the first week that is judged.
     pub(super) history: usize,
     /// Weeks that are judged.
     pub(super) judged: usize,
@@ -114,7 +114,7 @@ pub(super) struct Stream {
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) integration: usize,
-    /// The share that filters usually take.
+    /// The share of events that are usually filtered.
     pub(super) filtered: f64,
     /// The usual reason and a rare one.
     pub(super) reasons: [usize; 2],
@@ -154,7 +154,7 @@ pub(super) enum Purpose {
     Late,
 }
 
-/// Everything that does not depend on what happens.
+/// Everything that does not depend on changes.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) seed: u64,
@@ -216,7 +216,7 @@ impl World {
         stream.mean * grown * of_pattern
     }
 
-    /// The same with the noise that all events of a source have in common.
+    /// Like [`World::expected`], with the noise that all events of a source share.
     pub(super) fn noisy(&self, place: usize, at: usize) -> f64 {
         let source = self.streams[place].source;
         let (day, _) = self.clock.local(SOURCES[source].1, at);
@@ -241,8 +241,8 @@ impl World {
         Random::of(&name).unit() < SPARSE
     }
 
-    /// How many windows the nightly batch of a stream is late on a local day: in one night of 20 by up to an hour and in one of 40 by two
-    /// to five hours.
+    /// By how many windows the nightly batch of a stream is late on a local day. One night in 20, it is up to an hour
+    /// late, and one night in 40, it is two to five hours late.
     pub(super) fn lateness(&self, place: usize, day: usize) -> usize {
         let name = [self.seed, Purpose::Nights as u64, place as u64, day as u64];
         let mut random = Random::of(&name);
@@ -253,7 +253,7 @@ impl World {
         }
     }
 
-    /// The events a window that a stream has for an integration, on average, before anything fails.
+    /// All flows, each with its stream.
     pub(super) fn flows(&self) -> impl Iterator<Item = (&Stream, &Flow)> {
         let streams = self.streams.iter();
         streams.flat_map(|stream| stream.flows.iter().map(move |flow| (stream, flow)))
@@ -294,7 +294,8 @@ fn walk(seed: u64, of: u64, deviation: f64, windows: usize) -> Vec<f64> {
     (0..windows).map(next).collect()
 }
 
-/// Six streams of each source, the busiest first. The busiest source sends fifty times the events of the smallest one.
+/// Six streams of each source, the busiest first. The busiest source sends about fifty times as many events as the
+/// smallest one.
 fn streams(seed: u64) -> Vec<Stream> {
     const SHARES: [f64; 6] = [0.42, 0.25, 0.14, 0.09, 0.06, 0.04];
     let mut random = Random::of(&[seed, Purpose::Streams as u64]);
@@ -329,8 +330,8 @@ fn streams(seed: u64) -> Vec<Stream> {
     streams
 }
 
-/// Gives each integration its streams: most names of seven sources to large ones, a few to medium ones, and one or two small streams to
-/// small ones.
+/// Gives each integration its streams: most names of seven sources to a large one, a few names of some sources to a
+/// medium one, and a few small streams to a small one.
 fn add_flows(seed: u64, streams: &mut [Stream]) {
     for integration in 0..INTEGRATIONS.len() {
         let mut random = Random::of(&[seed, Purpose::Flows as u64, integration as u64]);
@@ -357,7 +358,7 @@ fn add_flows(seed: u64, streams: &mut [Stream]) {
     }
 }
 
-/// Half to all of so many streams of so many sources.
+/// Half to all of `most` streams from each of `sources` sources.
 fn of_sources(random: &mut Random, streams: &[Stream], sources: usize, most: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..SOURCES.len()).collect();
     random.shuffle(&mut all);
@@ -373,7 +374,7 @@ fn of_sources(random: &mut Random, streams: &[Stream], sources: usize, most: usi
     chosen
 }
 
-/// Streams that have together as many events as a small integration gets.
+/// Streams that together have as many events as a small integration gets.
 fn small(random: &mut Random, streams: &[Stream]) -> Vec<usize> {
     let is_steady = |place: &usize| streams[*place].pattern == Pattern::Steady;
     let mut all: Vec<usize> = (0..streams.len()).filter(is_steady).collect();

@@ -1,4 +1,4 @@
-//! Scans the series of a folder, and prints a table.
+//! Scans the series of a folder, and formats a table.
 
 use crate::arguments::Arguments;
 use crate::nab::score::{Alarm, Detector, Score, alarms, score};
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// Labelled windows by series: their first and last time.
 type Labels = BTreeMap<String, Vec<(String, String)>>;
 
-/// The table of all series that `labels.json` of the folder names; `--json` gets a line for each.
+/// The table of all series in the folder's `labels.json`. With `--json FILE`, it also writes a line of JSON for each series.
 pub(crate) fn table(arguments: &Arguments) -> Result<String, String> {
     let folder = arguments.path("data", "../shared/data/nab");
     let path = folder.join("labels.json");

@@ -5,12 +5,13 @@ use tallyfold_health::{Observed, Rules};
 
 use crate::nab::series::{Hours, minutes};
 
-/// What finds alarms in a series.
+/// A detector of alarms in a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detector {
-    /// The rule `volume`, as a user has it.
+    /// The rule `volume`, as a user would configure it.
     Rule,
-    /// The peer: how many median absolute deviations an hour is from the median of the same hour of other weeks.
+    /// The method for comparison: how many median absolute deviations an hour is from the median of the same hour of
+    /// earlier weeks.
     Median,
 }
 
@@ -32,14 +33,15 @@ pub(crate) struct Alarm {
     pub(crate) score: f64,
 }
 
-/// The rules of a user who wants to know of unusual volumes.
+/// The rules of a user who wants alerts for unusual volumes.
 const RULES: &str = "window = '1h'\n[[rule]]\nname = 'volume'\nkind = 'volume'\nmeasure = 'events'";
 
-/// The limit of the peer, which is the best one on these series, and for how many hours after an alarm it is quiet.
+/// The limit of the method for comparison, which is the best one on these series, and the hours without another alarm
+/// after an alarm.
 const DEVIATIONS: f64 = 12.0;
 const QUIET: usize = 24;
 
-/// The alarms of a series, but for its first 15%, which is for learning.
+/// The alarms of a series, without its first 15%, which are for learning.
 pub(crate) fn alarms(hours: &Hours, detector: Detector) -> Result<Vec<Alarm>, String> {
     let learned = hours.counts.len() * 15 / 100;
     let mut alarms = match detector {
@@ -50,7 +52,7 @@ pub(crate) fn alarms(hours: &Hours, detector: Detector) -> Result<Vec<Alarm>, St
     Ok(alarms)
 }
 
-/// An alarm for each finding, at the hour with which it fired.
+/// An alarm for each finding, in the hour at whose end it fired.
 fn by_rule(hours: &Hours) -> tallyfold::Result<Vec<Alarm>> {
     let start = |at: usize| {
         let start = Timestamp::from_unix_ms(hours.start_ms + at as i64 * 3_600_000);
@@ -88,8 +90,8 @@ fn by_rule(hours: &Hours) -> tallyfold::Result<Vec<Alarm>> {
     Ok(replay.findings.iter().filter_map(alarm).collect())
 }
 
-/// The peer. Each hour is compared with the same hour of earlier weeks, or of earlier days while there are fewer than three
-/// weeks.
+/// The method for comparison. It compares each hour with the same hour of earlier weeks, or of earlier days while there
+/// are fewer than three weeks.
 fn by_median(hours: &Hours) -> Vec<Alarm> {
     let median = |mut numbers: Vec<f64>| {
         numbers.sort_by(f64::total_cmp);
@@ -131,8 +133,8 @@ pub(crate) struct Score {
     /// Hours from the start of each window that was hit to its first alarm.
     pub(crate) delay: f64,
     pub(crate) weeks: f64,
-    /// The benchmark's own points: up to one for each window that is hit, the more the earlier it is; minus one for each
-    /// that is missed; and minus 0.11 or less for each alarm outside of windows.
+    /// The benchmark's own points: up to one for each window that is hit, more for an earlier alarm; minus one for each
+    /// missed window; and minus up to 0.11 for each alarm outside of windows.
     pub(crate) points: f64,
 }
 

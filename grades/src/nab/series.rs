@@ -1,13 +1,13 @@
-//! A series of the benchmark: a time and a count a line.
+//! A series of the benchmark: each line has a time and a count.
 
 use std::path::Path;
 
-/// A series in hours, and the time at which each hour ends: that of its last count.
+/// A series in hours. The time of each hour is the time of its last count.
 #[derive(Debug, Default)]
 pub(crate) struct Hours {
     pub(crate) counts: Vec<u64>,
     pub(crate) times: Vec<String>,
-    /// When the first hour starts: at a whole hour.
+    /// The start of the first hour, which is a whole hour.
     pub(crate) start_ms: i64,
 }
 

@@ -1,4 +1,4 @@
-//! R's `surveillance::farringtonFlexible` on the simulated series, its results cached by seed.
+//! Runs R's `surveillance::farringtonFlexible` on the simulated series, and caches its results by seed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,11 +11,12 @@ pub(crate) type Alarms = [Vec<bool>; 2];
 /// A series as R reads it: its scenario, its run, its counts.
 pub(crate) type Series = (usize, usize, Vec<u64>);
 
-/// Series for one process of R, which takes some minutes for them. A run that is interrupted goes on with the next file.
+/// The runs in one file. One process of R takes some minutes for a file. An interrupted grade resumes with the files that
+/// have no results.
 const RUNS_OF_A_FILE: usize = 10;
 const PROCESSES: usize = 2;
 
-/// Whether R and its package are there.
+/// Whether R and its package are installed.
 pub(crate) fn is_here() -> bool {
     let mut command = Command::new("Rscript");
     let test = "quit(status = if (requireNamespace('surveillance', quietly = TRUE)) 0 else 1)";
@@ -23,7 +24,7 @@ pub(crate) fn is_here() -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// R's alarms by scenario and run. R does not run again for results that are in the folder already for the same series.
+/// R's alarms by scenario and run. R does not run again if the folder already has results for the same series.
 pub(crate) fn judge(
     folder: &Path,
     seed: u64,
@@ -56,7 +57,7 @@ struct Part {
 }
 
 impl Part {
-    /// Writes the series of some runs; results of other series are removed.
+    /// Writes the series of some runs. If the file contained other series, their results are removed.
     fn write(folder: &Path, seed: u64, part: usize, series: &[Series]) -> Result<Self, String> {
         let own = Self {
             series: folder.join(format!("series-{seed}-{part}.csv")),
@@ -101,7 +102,7 @@ fn ended(mut child: Child) -> Result<(), String> {
     }
 }
 
-/// A number; a week that R cannot judge (NA) has no alarm.
+/// Parses a number. A week that R can't judge (NA) has no alarm.
 fn number(field: &str) -> Result<usize, std::num::ParseIntError> {
     if field == "NA" { Ok(0) } else { field.parse() }
 }

@@ -1,4 +1,4 @@
-//! Single streams: the scenarios of Noufaily et al. 2013, beside R's `surveillance::farringtonFlexible`.
+//! Single streams: the scenarios of Noufaily et al. 2013, next to R's `surveillance::farringtonFlexible`.
 mod farrington;
 mod random;
 pub(crate) mod report;

@@ -1,4 +1,4 @@
-//! Draws of random numbers, the same on every platform: simulations are repeated by their seed.
+//! Random numbers that are the same on every platform. The same seed repeats a simulation.
 
 use crate::mix::{STEP, mix};
 
@@ -7,7 +7,7 @@ use crate::mix::{STEP, mix};
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator of its own for each list of numbers, such as a seed, a scenario and a run.
+    /// A separate generator for each list of numbers, such as a seed, a scenario and a run.
     pub(crate) fn new(parts: &[u64]) -> Self {
         let mut random = Self(0x7461_6c6c_7966_6f6c);
         for part in parts {
@@ -23,7 +23,7 @@ impl Random {
         mixed
     }
 
-    /// A number between 0 and 1, neither of them.
+    /// A number between 0 and 1, excluding both.
     pub(crate) fn uniform(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
@@ -72,7 +72,7 @@ impl Random {
         total
     }
 
-    /// A negative binomial number with variance `phi` times the mean; where `phi` is 1, a Poisson number.
+    /// A negative binomial number with variance `phi` times the mean; if `phi` is at most 1, a Poisson number.
     pub(crate) fn count(&mut self, mean: f64, phi: f64) -> u64 {
         if phi <= 1.0 {
             return self.poisson(mean);

@@ -1,4 +1,4 @@
-//! Simulates, scans, asks R, and prints a table.
+//! Simulates series, scans them, runs R on them, and formats a table.
 
 use crate::arguments::Arguments;
 use crate::noufaily::farrington::{self, Alarms, Series};
@@ -11,11 +11,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use tallyfold_health::{Direction, ScanOptions, Stream, scan};
 
-/// The year of the paper. No option of the scan was chosen by its series.
+/// The year of the paper. The options of the scan were not chosen on the series of this seed.
 const SEED: u64 = 2013;
 const RUNS: usize = 100;
 
-/// The table of all scenarios. `--seed` and `--runs` take other series, `--restated 1` the restatement of R's function.
+/// The table of all scenarios. `--seed` and `--runs` select other series. With `--restated 1`, the Rust version of R's
+/// function replaces R.
 pub(crate) fn table(arguments: &Arguments) -> Result<String, String> {
     let number = |name: &str, usual: u64| match arguments.value(name) {
         None => Ok(usual),
@@ -184,7 +185,8 @@ fn line(text: &mut String, name: &str, scores: &Scores, last: &str) {
 mod tests {
     use super::*;
 
-    /// A part of the grade: four scenarios, ten runs of another seed. R's alarms of these runs are in `r/bounds.csv`.
+    /// A part of the evaluation: four scenarios, with ten runs of another seed. `r/bounds.csv` contains R's alarms for
+    /// these runs.
     #[test]
     fn a_part_of_the_scenarios_beats_the_alarms_of_r() {
         let bounds = include_str!("../../r/bounds.csv");

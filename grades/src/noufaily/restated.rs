@@ -1,5 +1,5 @@
-//! R's `farringtonFlexible` with the settings of `r/farrington.R`, restated: hundreds of runs in minutes, where R takes hours, and without R.
-//! A test holds it to R's own alarms.
+//! A Rust version of R's `farringtonFlexible` with the settings of `r/farrington.R`. It does not need R, and takes
+//! minutes for hundreds of runs, for which R takes hours. A test compares its alarms with R's own alarms.
 
 use crate::noufaily::simulate::{FIRST, GRADED, YEAR};
 use tallyfold_health::negative_binomial;
@@ -18,13 +18,13 @@ pub(crate) fn alarms(counts: &[u64]) -> Vec<bool> {
     weeks.map(|week| is_alarm(counts, week)).collect()
 }
 
-/// Whether a week's count is above the 0.99 quantile, and the last four weeks have five cases.
+/// Whether a week's count is above the 0.99 quantile, and this week and the three before it have at least five cases.
 fn is_alarm(counts: &[u64], week: usize) -> bool {
     let weeks = baseline(counts, week);
     let most = weeks
         .iter()
         .fold(0.0, |most: f64, week| most.max(week.count));
-    // A trend that leads beyond all counts is left out.
+    // Leaves out a trend that leads to an expected count above all counts of the baseline.
     let fit = reweighted(&weeks, true)
         .filter(|fit| !fit.has_trend || fit.expected() <= most)
         .or_else(|| reweighted(&weeks, false));
@@ -44,8 +44,8 @@ struct Week {
     time: f64,
 }
 
-/// Five years back, but for the last 26 weeks. The last level has the same weeks of the year, with three on each side; the
-/// others have five weeks each.
+/// The baseline: the last five years without the last 26 weeks. The last level has the same week of each year, with three
+/// weeks on each side. Each other level has five weeks.
 fn baseline(counts: &[u64], week: usize) -> Vec<Week> {
     let first = week - YEARS * YEAR;
     let of_baseline = |at: usize| {
@@ -122,7 +122,8 @@ fn reweighted(weeks: &[Week], has_trend: bool) -> Option<Fit> {
     regression(weeks, &weights, fit.has_trend)
 }
 
-/// R's `glm` of the family quasipoisson, by iteratively reweighted least squares. None: it does not converge.
+/// R's `glm` of the family quasipoisson, by iteratively reweighted least squares. Returns `None` if it does not converge,
+/// or if it has no unique solution.
 fn regression(weeks: &[Week], weights: &[f64], has_trend: bool) -> Option<Fit> {
     let mut fit = Fit {
         has_trend,

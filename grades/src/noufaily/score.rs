@@ -14,7 +14,7 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    /// Counts the alarms of a run's graded weeks. Weeks with late cases of an outbreak of the baseline count for nothing.
+    /// Counts the alarms of a run's graded weeks. Ignores weeks that have only late cases of an outbreak in the baseline.
     pub(crate) fn add(&mut self, run: &Run, alarms: &[bool]) {
         let from = GRADED - FIRST;
         let weeks = run.outbreak[from..].iter().zip(&run.earlier[from..]);
@@ -43,7 +43,7 @@ impl Score {
         f64::from(self.detected) / f64::from(self.outbreaks.max(1))
     }
 
-    /// Whether it detects more, with no more false alarms. Both are of the same runs.
+    /// Whether this score has more detections, and no more false alarms. Both scores must be of the same runs.
     pub(crate) fn beats(&self, other: &Self) -> bool {
         self.false_alarms <= other.false_alarms && self.detected > other.detected
     }

@@ -4,9 +4,9 @@ use crate::noufaily::random::Random;
 
 /// Weeks of a series.
 const WEEKS: usize = 624;
-/// The first week that a detector may see: the baseline, less what is before it.
+/// The first week that a detector sees.
 pub(crate) const FIRST: usize = 312;
-/// The first week that is graded. It and all later ones are.
+/// The first week that is graded. All later weeks are graded, too.
 pub(crate) const GRADED: usize = 575;
 /// Weeks of a year.
 pub(crate) const YEAR: usize = 52;
@@ -59,16 +59,16 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 /// A simulated series, from the first week of the baseline on.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Cases of each week, those of outbreaks among them.
+    /// The cases of each week, including the cases of outbreaks.
     pub(crate) counts: Vec<u64>,
-    /// For each week, the cases of outbreaks of the baseline.
+    /// For each week, the cases of outbreaks in the baseline.
     pub(crate) earlier: Vec<u64>,
-    /// For each week, the cases of the outbreak that is to be found.
+    /// For each week, the cases of the outbreak that a detector should find.
     pub(crate) outbreak: Vec<u64>,
 }
 
 impl Scenario {
-    /// The expected count of a week that is counted from 0.
+    /// The expected count of a week. Weeks are numbered from 0.
     fn mean(&self, week: usize) -> f64 {
         let time = (week + 1) as f64;
         let angle = 2.0 * std::f64::consts::PI * time / YEAR as f64;

@@ -1,4 +1,4 @@
-//! A file as it is explained and judged.
+//! A file with its known causes, and the explanation of its counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) struct Case {
     pub(crate) causes: BTreeSet<Values>,
 }
 
-/// No file has more causes than nine, so the number of causes is not what limits a grade.
+/// The maximum number of named causes. No generated file has more than nine causes, so this does not limit the result.
 const MOST: usize = 16;
 
 impl Case {
@@ -58,7 +58,7 @@ impl Case {
     }
 }
 
-/// RiskLoc wants numbers as names of files.
+/// RiskLoc requires file names that are numbers.
 pub(crate) fn name(number: u64) -> String {
     (100_001 + number).to_string()
 }

@@ -1,4 +1,4 @@
-//! Files as RiskLoc reads them: a CSV of leaves for each case, and `injection_info.csv` with the true causes.
+//! Files in RiskLoc's format: a CSV of leaves for each case, and `injection_info.csv` with the true causes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::case::{Case, Values, name, values};
 use super::generated::{ATTRIBUTES, File};
 
 const CAUSES: &str = "injection_info.csv";
-/// How many events a value of 1 stands for in files whose values are not whole.
+/// How many events a value of 1 represents in files whose values are not whole numbers.
 const UNIT: f64 = 1000.0;
 
 /// Writes generated files, numbered from 0.
@@ -77,7 +77,7 @@ fn leaves_as_csv(file: &File) -> String {
     text
 }
 
-/// "a=a1&b=b2"
+/// Formats values, as in `a=a1&b=b2`.
 fn label(values: &Values) -> String {
     let pairs: Vec<String> = values
         .iter()
@@ -96,7 +96,7 @@ fn parsed_set(set: &str) -> BTreeSet<Values> {
     set.split(';').map(values).collect()
 }
 
-/// Columns `real` and `predict`; all others are attributes.
+/// Parses leaves. The columns `real` and `predict` are counts, and all other columns are attributes.
 fn parsed_leaves(text: &str) -> Result<Leaves, String> {
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();

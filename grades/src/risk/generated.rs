@@ -1,16 +1,16 @@
-//! Files in the manner of the synthetic set S of RiskLoc (Kalander 2022): normal leaves with noise, and one to three anomalies.
+//! Files like the synthetic set S of RiskLoc (Kalander 2022): normal leaves with noise, and one to three anomalies.
 
 use std::collections::BTreeSet;
 
 use super::random::Random;
 
-/// Attributes of a file.
+/// The attributes of a file.
 pub(crate) const ATTRIBUTES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// An element: for each attribute the number of its value, or none.
+/// An element: the number of a value for some attributes, and `None` for the others.
 pub(crate) type Element = [Option<u32>; 5];
 
-/// A file: leaves with what was expected and what was counted, and its true causes.
+/// A file: leaves with their expected and their actual counts, and the true causes.
 pub(crate) struct File {
     /// How many values each attribute has.
     pub(crate) sizes: [u32; 5],
@@ -33,12 +33,12 @@ struct Anomaly {
     deviation: f64,
 }
 
-/// What files are made.
+/// The properties of generated files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     /// The fewest and the most values of an attribute.
     pub(crate) values: [usize; 2],
-    /// How many events a value of 1 stands for. With few, small leaves are counted coarsely.
+    /// How many events a value of 1 represents. If there are few, the counts of small leaves are rounded coarsely.
     pub(crate) unit: f64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) const FINE: Manner = Manner {
     unit: 1000.0,
 };
 
-/// File number `number` of a seed.
+/// Generates file `number` of a seed.
 pub(crate) fn file(seed: u64, number: u64, manner: Manner) -> File {
     let mut random = Random::new(seed, number);
     let [fewest, most] = manner.values;
@@ -128,7 +128,8 @@ fn normal(sizes: [u32; 5], noise: f64, random: &mut Random) -> Vec<Draft> {
     (0..count).map(leaf).collect()
 }
 
-/// One to three elements of the same attributes. They share no value with an earlier anomaly's elements of the same attribute.
+/// Draws one to three elements with the same attributes. For each attribute, their values differ from the values of
+/// earlier anomalies.
 fn anomaly(
     sizes: [u32; 5],
     noise: f64,
@@ -140,7 +141,7 @@ fn anomaly(
     let severity = random.uniform(0.2, 1.0) + noise;
     let deviation = random.uniform(0.0, 0.1);
     loop {
-        // The attributes are drawn again too, because earlier anomalies may have left no room among their values.
+        // The attributes are drawn again, too, because earlier anomalies may have used all values of an attribute.
         let layer = random.between(1, ATTRIBUTES.len());
         let attributes = random.sample(ATTRIBUTES.len(), layer);
         let is_used = earlier.iter().any(|other| other.attributes == attributes);
@@ -161,7 +162,7 @@ fn anomaly(
     }
 }
 
-/// Fewer than `count` elements when two of them are equal; none when an attribute has no unused value.
+/// Draws elements. There are fewer than `count` if two of them are equal. Returns `None` if an attribute has no unused value.
 fn elements(
     attributes: &[usize],
     count: usize,
@@ -187,7 +188,7 @@ fn elements(
     Some(elements.into_iter().collect())
 }
 
-/// No method can find a single leaf without events.
+/// Whether a method can find an element. If the element is a single leaf, the leaf must have events.
 fn is_visible(element: &Element, leaves: &[Draft]) -> bool {
     element.iter().any(Option::is_none)
         || leaves
@@ -195,7 +196,8 @@ fn is_visible(element: &Element, leaves: &[Draft]) -> bool {
             .any(|leaf| leaf.is_in(element) && leaf.actual > 0.0)
 }
 
-/// The smaller of the two values is the larger one reduced by the severity. The noise is replaced.
+/// Injects an anomaly into its leaves. If the total rises, the expected count becomes the actual count, reduced by the
+/// severity; otherwise, the actual count becomes the expected count, reduced by the severity. This replaces the noise.
 fn inject(anomaly: &Anomaly, rises: bool, leaves: &mut [Draft], random: &mut Random) {
     for leaf in leaves {
         if !anomaly.elements.iter().any(|element| leaf.is_in(element)) {

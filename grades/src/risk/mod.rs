@@ -1,4 +1,4 @@
-//! Grades the causes of volumes on files in the manner of RiskLoc's synthetic set S.
+//! Evaluates explanations of changed volumes, on files like RiskLoc's synthetic set S.
 pub(crate) mod case;
 pub(crate) mod files;
 pub(crate) mod generated;

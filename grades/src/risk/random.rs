@@ -8,7 +8,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// Streams of different `(seed, stream)` have nothing in common that a test could notice.
+    /// Different pairs of seed and stream give unrelated numbers.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self { state: seed };
         let mixed = random.next() ^ stream.wrapping_mul(0xD1B5_4A32_D192_ED03);

@@ -1,4 +1,4 @@
-//! Grades causes of volumes on generated files, or on a folder of files as RiskLoc reads them.
+//! Evaluates explanations of changed volumes, on generated files or on a folder of files in RiskLoc's format.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,11 +17,11 @@ use crate::arguments::{Arguments, printed};
 /// A seed that was not used while the search was developed.
 const SEED: u64 = 15;
 const FILES: u64 = 400;
-/// Of RiskLoc's generator: the number of attributes.
+/// The number of attributes in RiskLoc's generator.
 const LAYERS: usize = 5;
 
-/// `tallyfold-grade risk`: a table, and a line of JSON for each file if one is named. `--write folder` only writes the files,
-/// for RiskLoc.
+/// `tallyfold-grade risk`: prints a table. With `--json FILE`, it also writes a line of JSON for each case to the file.
+/// With `--write FOLDER`, it only writes the files, for RiskLoc.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     let known = ["data", "json", "seed", "files", "write"];
     printed(Arguments::parse(words, &known).and_then(|arguments| graded(&arguments)))
@@ -49,7 +49,7 @@ fn graded(arguments: &Arguments) -> Result<String, String> {
         for (name, manner) in [("fine", FINE), ("coarse", coarse)] {
             let cases = (0..count).map(|it| Case::of(it, &file(seed, it, manner)));
             let title = format!("seed {seed}, counted {name}");
-            // The JSON lines are for the files that are graded first. RiskLoc gets the same files.
+            // The JSON lines are for the files that are graded first. RiskLoc reads the same files.
             let mut own = String::new();
             table.push_str(&part(&title, cases, &mut own)?);
             if lines.is_empty() {
@@ -65,7 +65,7 @@ fn graded(arguments: &Arguments) -> Result<String, String> {
     Ok(table)
 }
 
-/// The grade of some files, as a table, and a line of JSON for each.
+/// Evaluates some files. Returns a table, and appends a line of JSON for each file to `lines`.
 fn part(
     title: &str,
     cases: impl Iterator<Item = Result<Case, String>>,

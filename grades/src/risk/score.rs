@@ -1,11 +1,11 @@
-//! How good causes are: exact sets, added up over all files.
+//! The quality of the named causes: exact sets, summed over all files.
 
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
 
 use super::case::Values;
 
-/// Causes of one number of attributes, or of all.
+/// Counts of causes with one number of attributes, or of all causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Score {
     /// True causes that were named.
@@ -17,7 +17,7 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    /// Only combinations of this many attributes; `None` for all.
+    /// Compares named and true causes. With a layer, only causes with this many attributes count.
     pub(crate) fn of(
         named: &BTreeSet<Values>,
         causes: &BTreeSet<Values>,

@@ -1,4 +1,4 @@
-//! How long explanations of volumes take.
+//! Measures how long explanations of volumes take.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -52,8 +52,8 @@ fn line(leaves: &Leaves, attributes: usize) -> String {
 /// How many values the attributes have, in their order.
 const VALUES: [usize; 8] = [120, 60, 40, 12, 8, 6, 5, 4];
 
-/// Unsorted leaves of some tens of events each, some of them duplicates. Where one value of the first attribute meets
-/// one of the third, leaves have half of their events.
+/// Unsorted leaves with 20 to 120 events each. Some of them are duplicates. Leaves with one particular value of the first
+/// attribute and one of the third have lost half of their events.
 fn sparse(leaves: usize, attributes: usize) -> Result<Leaves, String> {
     let mut random = Random::new(1, 0);
     let mut columns: Vec<Vec<String>> = vec![Vec::new(); attributes];

@@ -1,5 +1,5 @@
-# Silence and spent budgets by R's densities and tails, for the tests of `ln_silence` and budgets:
-# writes `detection.csv` beside it.
+# Silence and spent budgets by R's densities and tails, for the tests of `ln_silence` and budgets. Writes `detection.csv` to
+# the current folder.
 #
 #   Rscript detection.R
 #

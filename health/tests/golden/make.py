@@ -1,8 +1,8 @@
 """Makes the golden values of this folder: `python make.py` (needs scipy, mpmath, and R on the path).
 
-Each tail is summed here with 55 digits by mpmath, term by term, which none of the algorithms under test does. Beside it stand
-the answers of scipy and of R, which have no beta-binomial logarithms far out (scipy) or none at all (R): the tests compare
-with all three.
+mpmath sums each tail with 55 digits, term by term, which none of the tested algorithms does. The
+values of scipy and R are listed next to it. For the beta-binomial distribution, scipy has no
+logarithms far out, and R has none at all. The tests compare with all three.
 """
 
 import csv
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 def outward(start, ratio, last, sign):
-    """The terms from 1 on, relative to the first one: the sum of all."""
+    """The sum of all terms from the first one on, divided by the first one."""
     total = term = mpf(1)
     k = start
     while k != last:
@@ -33,7 +33,11 @@ def outward(start, ratio, last, sign):
 
 
 def tails(k, mean, log_mass, ratio, end):
-    """ln P(X <= k) and ln P(X >= k): one side is summed, the other is what it leaves of 1, where that keeps 25 digits."""
+    """ln P(X <= k) and ln P(X >= k).
+
+    One side is summed. The other side is 1 minus that sum, if this keeps enough digits; otherwise
+    it is summed, too.
+    """
     at = log_mass(k)
     mass = mpmath.exp(at)
     side = -1 if k <= mean else 1
@@ -107,7 +111,7 @@ def around(mean, deviation, end=None):
 
 
 def cases():
-    """All of them: name, x, n, mean or p, dispersion."""
+    """All cases: name, x, n, mean or p, dispersion."""
     for mean in (1e-9, 0.02, 0.5, 3.0, 20.0, 137.5, 2500.0, 1e5, 3e7):
         for k in around(mean, math.sqrt(mean)):
             yield "poisson", k, 0, mean, 1.0
@@ -151,7 +155,7 @@ def scipy_tails(name, k, n, m, d):
 
 
 def r_tails(rows):
-    """ln p by R: ppois, pnbinom and pbinom with log.p."""
+    """ln p from R: ppois, pnbinom and pbinom with log.p."""
     calls = []
     for name, k, n, m, d in rows:
         call = {

@@ -1,4 +1,4 @@
-//! The two analytics endpoints (service reference 4.4 and 4.5): counts of a window, by dimensions.
+//! The two analytics endpoints (service reference 4.4 and 4.5). They return the counts of a window, by dimensions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,14 +31,14 @@ struct Question<'a> {
     dimensions: Vec<String>,
 }
 
-/// Answers with the counts; `excess` is added to `totalDelivered` to make it wrong.
+/// Responds with the counts. `excess` is added to `totalDelivered`, to make it wrong.
 pub(super) fn answer(
     metric: Metric,
     body: &[u8],
     events: &mut Events,
     excess: u64,
 ) -> SandboxResponse {
-    // Assumption `invalid_query_status`: whatever is wrong with the question, the status is 400.
+    // Assumption `invalid_query_status`: whatever is wrong with the request, the status is 400.
     let (start, end, dimensions) = match parse(metric, body) {
         Ok(question) => question,
         Err((error, message)) => return SandboxResponse::refusal(400, error, message),
@@ -107,8 +107,7 @@ fn parse(metric: Metric, body: &[u8]) -> Result<(Instant, Instant, Vec<usize>), 
 /// Counts by outcome: success, errors, filtered.
 type Tally = [u64; 3];
 
-/// One tally per combination, in order of first appearance, and the sum of all; `None` when a
-/// sum does not fit.
+/// One tally per combination, in order of first appearance, and the sum of all; `None` if a sum is above 2^64 - 1.
 fn count(
     events: &Events,
     start: Instant,

@@ -1,10 +1,10 @@
 //! The audit-log listing (service reference 4.2).
 //!
-//! Assumption `audit_log_shape`: the reference shows neither the response nor the record. Here a
-//! page is an object of `page`, `perPage`, `total` and `auditLogs`, oldest record first.
+//! Assumption `audit_log_shape`: the reference does not describe the response or the record. Here, a page is an object
+//! with `page`, `perPage`, `total` and `auditLogs`, oldest record first.
 //!
-//! Assumption `audit_log_paging`: pages count from 1. The default of `page` is 1, that of `perPage`
-//! is 20. A page after the last one is empty. 0 and anything that is not a number are refused.
+//! Assumption `audit_log_paging`: pages count from 1. By default, `page` is 1 and `perPage` is 20. A page after the last
+//! one is empty. 0 and anything that isn't a number are refused.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::response::SandboxResponse;
 
 const RECORDS: u64 = 57;
 const PER_PAGE: u64 = 20;
-/// 2026-01-01T00:00:00Z, and then one record every 433 minutes.
+/// The first record is at 2026-01-01T00:00:00Z, and another one follows every 433 minutes.
 const FIRST_MS: i64 = 1_767_225_600_000;
 const BETWEEN_MS: u64 = 433 * 60_000;
 const ACTORS: [&str; 4] = [

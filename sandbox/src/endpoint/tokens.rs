@@ -10,7 +10,7 @@ use crate::mix::mix;
 use crate::options::{Api, SandboxOptions};
 use crate::response::SandboxResponse;
 
-/// The tokens that were given out. It has no `Debug`, so that no token is printed.
+/// The tokens that were issued. This has no `Debug`, so that no token is printed.
 #[derive(Default)]
 pub(crate) struct Tokens {
     live: HashMap<String, Token>,
@@ -46,7 +46,7 @@ struct TokenResponse<'a> {
 }
 
 impl Tokens {
-    /// Answers a token request. Messages never repeat the body, which holds a secret.
+    /// Responds to a token request. Messages never repeat the body, because it contains a secret.
     pub(crate) fn mint(
         &mut self,
         api: Api,
@@ -68,7 +68,7 @@ impl Tokens {
                            /v1.1/oauth/token";
             return SandboxResponse::refusal(400, "invalid_grant_type", message);
         }
-        // Assumption `token_refusal_status`: one 401 for all three, whichever is wrong.
+        // Assumption `token_refusal_status`: the status is 401, whichever of the three is wrong.
         let issued = request.client_id == options.client_id
             && request.client_secret.expose() == options.client_secret.expose()
             && request.audience == options.audience(api);
@@ -88,9 +88,8 @@ impl Tokens {
         )
     }
 
-    /// Makes a token. It can be guessed, because a sandbox protects nothing and has no source of
-    /// randomness. It depends on the client id and the seed, so that tokens of different sandboxes
-    /// differ, but not on the secret.
+    /// Creates a token. It can be guessed, because a sandbox protects nothing and has no source of randomness. It depends
+    /// on the client id, the audience and the seed, so that tokens of different sandboxes differ, but not on the secret.
     fn issue(&mut self, api: Api, options: &SandboxOptions, now: Now) -> String {
         self.live
             .retain(|_, token| token.lives(now, options.token_lifetime_s));
@@ -116,7 +115,7 @@ impl Tokens {
         text
     }
 
-    /// Whether the headers hold a live token of that API (service reference 5.1 and 5.2).
+    /// Whether the header contains a valid token of this API (service reference 5.1 and 5.2).
     pub(crate) fn admit(
         &self,
         api: Api,

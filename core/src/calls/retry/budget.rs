@@ -1,18 +1,18 @@
 //! Limits how much load retries add to a service that is failing.
 
-/// The credits that retries cost, in hundredths of a retry. A client starts with a few, and each
-/// call earns more.
+/// The credits that retries cost, in hundredths of a retry. A client starts with credits for ten
+/// retries, and each call earns more, up to ten retries again.
 ///
 /// However long a service is down, retries add at most 0.09 requests for each call, plus ten in
-/// total. A collect may spend in advance what its further calls will earn; then the credits are
+/// total. A collect may spend in advance what its further calls will earn. Then the credits are
 /// below zero, and no call is retried until they are earned.
 #[derive(Debug)]
 pub(crate) struct Budget(i32);
 
 const MOST: i32 = 1_000;
 const EARNED_BY_CALL: i32 = 9;
-/// Less than other calls, because a long range also makes tries that are not paid from the budget, at most one in half
-/// a minute.
+/// This is less than other calls earn, because a long range also makes tries that the budget does not pay, at most one
+/// in half a minute.
 const EARNED_BY_PATIENT_CALL: i32 = 8;
 const COST_OF_RETRY: i32 = 100;
 
@@ -48,7 +48,7 @@ impl Budget {
 
     /// Pays one retry with what this number of further patient calls will earn; `false` if that is not enough.
     pub(crate) fn borrow(&mut self, calls: u32) -> bool {
-        // Far more calls than any collect makes, and far from an overflow.
+        // The limit is far more calls than any collect makes, and far from an overflow.
         let earned = EARNED_BY_PATIENT_CALL * calls.min(1 << 24) as i32;
         let suffices = self.0 - COST_OF_RETRY >= -earned;
         if suffices {

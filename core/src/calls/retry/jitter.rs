@@ -22,16 +22,18 @@ impl Jitter {
     /// The wait in milliseconds before a retry, numbered from 1: half of the backoff plus a random
     /// part of up to the other half ("equal jitter").
     ///
-    /// If the service has requested a wait, `floor_ms`, the random part is added to that wait, so
-    /// that clients that got the same answer don't retry together.
+    /// If the service has requested a wait, `floor_ms`, and it is longer than half of the backoff,
+    /// the random part is added to that wait, so that clients with the same response don't retry
+    /// together.
     pub(crate) fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
         let backoff_ms = doubled(retry).min(LONGEST_BACKOFF_MS).min(longest_ms);
         self.around(backoff_ms, floor_ms)
     }
 
     /// The same for the next try, numbered from 1, of a collect or follow that waits for a service
-    /// that is down. However short the waits of calls may be, it is half a second or more, because
-    /// there may be many tries. It is the longest for a try that the retry budget does not pay.
+    /// that is down. However short the waits of calls may be, the backoff is half a second or more,
+    /// because there may be many tries. It is a minute for a try that the retry budget does not
+    /// pay.
     pub(crate) fn pause_ms(
         &mut self,
         number: u32,
@@ -48,7 +50,7 @@ impl Jitter {
 
     fn around(&mut self, backoff_ms: u64, floor_ms: u64) -> u64 {
         let half = backoff_ms / 2;
-        // A service may ask for any wait.
+        // A service may request any wait.
         half.max(floor_ms).saturating_add(self.next() % (half + 1))
     }
 

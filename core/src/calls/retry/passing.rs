@@ -3,13 +3,14 @@
 use crate::code::Code;
 use crate::error::Error;
 
-/// The longest wait that every host's timer holds: `setTimeout` fires at once for more.
+/// The longest wait that the timers of all hosts support: `setTimeout` fires at once for a longer
+/// one.
 pub(crate) const LONGEST_TIMER_MS: u64 = (1 << 31) - 1;
 
 /// Whether the same request may succeed a little later.
 pub(crate) fn is_passing(error: &Error) -> bool {
     match error.code() {
-        // Where HTTP does not tell that a body was cut, its JSON does.
+        // If HTTP does not show that a body was cut, its JSON does.
         Code::NetworkFailed => !error.is_lasting(),
         Code::TimedOut | Code::TruncatedBody => true,
         Code::RateLimited | Code::ServerError | Code::UnexpectedStatus => {

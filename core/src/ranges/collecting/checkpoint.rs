@@ -5,7 +5,7 @@
 //! added up, there is a segment for each kept step, which is rewritten with each window of that step. So storing
 //! a window takes the same time however many were stored before.
 //!
-//! A checkpoint serves every range of its query: of what is stored, the windows in the range are used.
+//! A checkpoint can be used for every range of its query: a collect uses the stored windows that lie in its range.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -36,8 +36,8 @@ const KIND: DocumentKind = DocumentKind {
 /// segment.
 const SEGMENT_BYTES: usize = 128 * 1024;
 
-/// A part of a collect's state. The host stores it under its name and replaces what was stored
-/// there, completely or not at all.
+/// A part of a collect's state. The host stores it under its name, and replaces what was stored there
+/// atomically.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Such as `segment-00003.json`.
@@ -76,7 +76,7 @@ const RANGE: [&str; 2] = ["start", "end"];
 struct SavedSegment<'a> {
     query: &'a SavedQuery,
     segment: u64,
-    /// The starts of windows that do not begin and end as windows of the plan do, as halves.
+    /// The starts of windows that do not begin and end where windows of the plan do, such as halves.
     parts: Vec<Timestamp>,
     /// `None` for a segment whose windows were dropped.
     table: Option<SavedTable<'a>>,
@@ -123,7 +123,7 @@ pub(super) struct Journal {
     open: Vec<Open>,
     /// The number of the next new segment.
     next: u64,
-    /// Segments whose windows are to be dropped.
+    /// Segments whose windows will be dropped.
     old: Vec<u64>,
     /// Segments without any window, which are used before there are new ones; the last one first.
     free: Vec<u64>,
@@ -138,9 +138,9 @@ struct Open {
 
 /// Which windows a segment holds.
 enum Holds {
-    /// All of a kept step.
+    /// All windows of a kept step.
     Step(Window),
-    /// These.
+    /// These windows.
     Windows {
         windows: Vec<Window>,
         /// How many bytes they take.
@@ -169,12 +169,12 @@ impl Journal {
         }
     }
 
-    /// Takes note of a window that was read.
+    /// Records a window that was read.
     pub(super) fn note(&mut self, window: Window) {
         self.unsaved.push_back(window);
     }
 
-    /// A segment that has to be stored.
+    /// The next segment that must be stored; `None` if there is none.
     pub(super) fn next_segment(&mut self, ledger: &Ledger) -> Option<Segment> {
         if let Some(number) = self.old.pop() {
             self.free.push(number);
@@ -258,7 +258,7 @@ impl Journal {
         Some(self.segment(open.number, &parts, ledger))
     }
 
-    /// Begins a segment and gives its number.
+    /// Begins a segment and returns its number.
     fn begin(&mut self, holds: Holds) -> u64 {
         let number = self.free.pop().unwrap_or(self.next);
         self.next = self.next.max(number + 1);
@@ -370,7 +370,7 @@ impl Journal {
                 ledger.put(part, Origin::Stored);
             }
         }
-        // To write a segment again that has other windows too would lose them.
+        // If a segment also has other windows, writing it again would lose them.
         if let Some(step) = step.filter(|_| is_used) {
             self.open.push(Open {
                 number,
@@ -388,13 +388,13 @@ fn in_segment(mut error: Error, name: &str) -> Error {
     error
 }
 
-/// Whether a start was among those left; it is taken out.
+/// Removes a start from the list. Returns whether it was there.
 fn taken(starts: &mut Vec<String>, start: &str) -> bool {
     let place = starts.iter().position(|other| other == start);
     place.map(|place| starts.swap_remove(place)).is_some()
 }
 
-/// Says what is wrong with a stored window.
+/// Checks a stored window. The error is the message.
 fn check_window(window: Window, plan: &Plan, keep: Keep, is_part: bool) -> Result<(), String> {
     if !uncovered(window, &mut plan.overlapping(window)).is_empty() {
         return Err(format!("{window:?} is in no window of the plan"));

@@ -15,7 +15,7 @@ use crate::time::window::Window;
 pub enum Keep {
     /// Every window by itself.
     Windows,
-    /// The sums of the steps of each UTC day.
+    /// The sum of each step of the UTC day.
     Step(TimeStep),
     /// The sum of all windows.
     Total,

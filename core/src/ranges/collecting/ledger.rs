@@ -18,7 +18,7 @@ use crate::time::window::{Window, uncovered};
 pub(super) struct Reading {
     pub(super) part: Part,
     pub(super) origin: Origin,
-    /// As how many windows it counts.
+    /// How many windows it counts as.
     windows: u64,
 }
 
@@ -41,7 +41,7 @@ impl Reading {
 
 /// The windows of a collect: those that were read, which do not overlap, and those that are left.
 ///
-/// Readings are added up once, at the end, unless the caller wants to keep less than every window.
+/// Readings are added up once, at the end, unless the caller keeps only the sums of windows ([`Keep`]).
 pub(super) struct Ledger {
     plan: Plan,
     subject: Subject,
@@ -50,7 +50,7 @@ pub(super) struct Ledger {
     known: Vec<Reading>,
     /// How many of the known readings are not packed.
     loose: usize,
-    /// How many bytes their rows take, about.
+    /// About how many bytes their rows take.
     bytes: usize,
     /// How many windows are known.
     done: u64,
@@ -67,7 +67,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a plan, with those windows of a given table that lie in the plan and are settled.
+    /// The ledger of a plan, with the windows of a given table that lie in the plan and are settled.
     pub(super) fn new(
         plan: Plan,
         keep: Keep,
@@ -143,7 +143,7 @@ impl Ledger {
         self.keep.around(window, self.plan.range())
     }
 
-    /// How many bytes the known readings take, about.
+    /// About how many bytes the known readings take.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -164,7 +164,7 @@ impl Ledger {
         })
     }
 
-    /// Takes the next window that is to be started.
+    /// Takes the next window that must be started.
     pub(super) fn take(&mut self) -> Option<Window> {
         let left = self.left();
         self.left = Some(left);
@@ -222,8 +222,8 @@ impl Ledger {
         self.behind.push(window);
     }
 
-    /// Adds the counts of a window that was read now. If less than every window is kept, they are added to those
-    /// of its neighbours.
+    /// Adds the counts of a window that was read now. If only sums are kept, they are added to the counts of the
+    /// window's neighbours.
     pub(super) fn keep(&mut self, part: Part) {
         let window = part.window;
         self.put(part, Origin::Read);
@@ -236,7 +236,7 @@ impl Ledger {
         }
     }
 
-    /// Adds counts, and removes those that they overlap.
+    /// Adds counts, and removes the known counts that they overlap.
     pub(super) fn put(&mut self, part: Part, origin: Origin) {
         let first = self.place_of(part.window);
         let overlapped = first..first + self.overlapping(part.window).len();
@@ -256,7 +256,7 @@ impl Ledger {
         }
     }
 
-    /// Adds up two readings of the same kept step, if they are adjacent, settled and both to be stored.
+    /// Adds up two readings of the same kept step, if they are adjacent and settled, and both must be stored.
     fn join(&mut self, first: usize, around: Window) {
         let Some([one, other]) = self.known.get(first..first + 2) else {
             return;
@@ -292,7 +292,7 @@ impl Ledger {
 
     fn pack(&mut self) {
         let parts = self.known.iter_mut().map(|reading| &mut reading.part);
-        // If their sum is refused, they stay as they are, and the whole sum will be refused.
+        // If their sum is refused, they stay as they are, and the sum of all readings will be refused, too.
         let _ = pack(parts, self.subject.dimensions.len());
         let rows = || self.known.iter().map(|reading| &reading.part.rows);
         self.loose = rows().filter(|rows| !rows.is_packed()).count();
@@ -331,7 +331,7 @@ impl Ledger {
         self.done
     }
 
-    /// A window of the plan or a part of it: the last one that can be requested.
+    /// The last known window that can be requested: a window of the plan, or a part of one.
     pub(super) fn window_known(&self) -> Option<Window> {
         let known = self.known.last()?.window();
         let mut own = self.plan.overlapping(known).rev();
@@ -355,13 +355,13 @@ impl Ledger {
         provisional.map(Reading::window).collect()
     }
 
-    /// The table of all that is known; `None` if that is nothing.
+    /// The table of everything that is known; `None` if nothing is known.
     pub(super) fn table(&self) -> Result<Option<CountTable>> {
         let width = self.subject.dimensions.len();
         let mut parts: Vec<Part> = Vec::with_capacity(self.known.len());
         for reading in &self.known {
             let part = &reading.part;
-            // What the caller gave was not added up before.
+            // The counts that the caller gave have not been added up yet.
             let around = self.around(part.window);
             let before = parts.last_mut().filter(|before| {
                 around.is_some_and(|around| {

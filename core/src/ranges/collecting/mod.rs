@@ -1,7 +1,8 @@
 //! A long range, window by window, by any number of workers.
 //!
-//! `collect` is the machine, `ledger` what it has and what it has left, `probing` the probe before its windows,
-//! `keep` how much of it is kept, `checkpoint` what is stored of it and taken up again, `ending` how windows and collects end.
+//! `collect` is the state machine. `ledger` has the windows that were read and those that are left, `probing` makes the
+//! probe before the windows are read, and `keep` decides which windows are added up. `checkpoint` stores what was read, and
+//! loads it again. `ending` has the results of windows and collects.
 
 pub(crate) mod checkpoint;
 pub(crate) mod collect;

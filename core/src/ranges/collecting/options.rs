@@ -73,10 +73,10 @@ crate::options! {
         ///
         /// By default they stay, so that a later run over an earlier range can use them.
         drop_old: bool = false,
-        /// A table that covers a part of the range already.
+        /// A table that already covers a part of the range.
         ///
-        /// Only its gaps are read, and the windows that are provisional in it. Windows that lie outside of the
-        /// range, or partly, are ignored.
+        /// The collect reads only its gaps, and the windows that are provisional in it. Windows of the table that do
+        /// not lie entirely in windows of this collect are ignored.
         have: Option<CountTable> [Host] = None,
         /// First tests, with one more call, that the counts of two adjacent windows add up to the counts of both together.
         ///

@@ -26,13 +26,13 @@ pub(super) enum Probed {
         tables: Vec<(Window, CountTable)>,
         asked_at: Now,
     },
-    /// They don't add up, or a call failed: the two windows are still to be read, or the call is
+    /// They don't add up, or a call failed. The two windows must still be read, or the call is
     /// [made again](Probing::try_again).
     Failed { windows: [Window; 2], error: Error },
 }
 
 impl Probing {
-    /// How many windows are read by the probe.
+    /// How many windows the probe is reading.
     pub(super) fn under_way(&self) -> u64 {
         if matches!(self, Self::UnderWay { .. }) {
             2
@@ -74,7 +74,8 @@ impl Probing {
         }
     }
 
-    /// Takes the result of one of the probe's calls; `None` if there are more to make.
+    /// Takes the result of one of the probe's calls. Returns `None` if the probe must make more
+    /// calls.
     pub(super) fn settle(&mut self, task: u32, call: &mut Call) -> Result<Option<Probed>> {
         let Self::UnderWay { probe, asked_at } = self else {
             return Err(unknown_task());

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// The digits of the largest one, 1.7976931348623157e308.
+/// The digits of the largest 64-bit float, 1.7976931348623157e308.
 const LARGEST: &[u8; 17] = b"17976931348623157";
 
 /// The exponent of its first digit.
@@ -11,9 +11,9 @@ const LARGEST_EXPONENT: i64 = 308;
 /// No number has this many digits, so a greater exponent makes no difference.
 const GREAT: i64 = 1 << 48;
 
-/// Whether a JSON number is above the largest 64-bit float, or below the smallest, by its first 17 digits: what
-/// JavaScript reads as `Infinity`. It is told by the digits, because a parser of floats is larger than all the
-/// rest of this module in WebAssembly.
+/// Whether a JSON number is above the largest 64-bit float, or below its negative. JavaScript reads such a number as
+/// `Infinity` or `-Infinity`, unless it rounds it to the largest float. This function compares the first 17 digits,
+/// because in WebAssembly a parser of floats is larger than all the rest of this module.
 pub(crate) fn is_beyond_double(number: &str) -> bool {
     let mut leading = *b"00000000000000000";
     let mut digits = 0;
@@ -70,7 +70,7 @@ mod tests {
             ("-0e999999999999999999999", false),
             ("1.7976931348623157e308", false),
             ("-1.7976931348623157e308", false),
-            // Above the largest, and still nearest to it.
+            // Above the largest float, but rounded to it.
             ("1.7976931348623158e308", true),
             ("0.00017976931348623157e+312", false),
             ("17976931348623157000E289", false),

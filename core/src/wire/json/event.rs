@@ -39,9 +39,10 @@ impl Event<'_> {
 pub(crate) trait Visitor {
     fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()>;
 
-    /// Offers the bytes from the start of an object in an array. A visitor that can read elements
-    /// faster than the lexer may take the first few whole elements, with the separators between
-    /// them. It must take only bytes that the lexer would have accepted with the same events.
+    /// Offers the bytes from the start of an object that is an element of an array or the value of
+    /// a key. In an array, a visitor that can read elements faster than the lexer may take the
+    /// first few whole elements, with the separators between them. It must take only bytes that the
+    /// lexer would have accepted with the same events.
     fn take_elements(&mut self, _rest: &[u8]) -> Taken {
         Taken::default()
     }

@@ -43,7 +43,7 @@ const MOST_CARRIED: usize = 1024;
 const MOST_AT_ONCE: usize = 256;
 
 impl Lexer {
-    /// A lexer whose errors name these keys.
+    /// A lexer whose errors show only these keys.
     pub(crate) fn new(limits: Limits, shown: Shown) -> Self {
         Self {
             limits,
@@ -60,8 +60,9 @@ impl Lexer {
         }
     }
 
-    /// A lexer of a document that holds a secret, whose errors quote nothing but these keys. It takes its
-    /// room at once, so that [`Lexer::wipe`] reaches every byte that it kept.
+    /// A lexer of a document that contains a secret. Its errors quote nothing but these keys. It
+    /// allocates its buffer at once, so that it never moves, and [`Lexer::wipe`] overwrites all
+    /// that it has held.
     pub(crate) fn of_secret(limits: Limits, shown: Shown) -> Self {
         Self {
             quotes: false,
@@ -127,8 +128,8 @@ impl Lexer {
             self.skip(taken);
             self.base += taken.bytes as u64;
         }
-        // If the visitor took an element that ends before the cut, the carried bytes after it are
-        // left.
+        // If the visitor took only elements that end before the cut, the carried bytes after them
+        // are still unread.
         if taken.bytes < cut {
             self.read(&carried[taken.bytes..cut], visitor)?;
         }
@@ -429,8 +430,9 @@ impl Lexer {
     }
 }
 
-/// The start of the chunk, as far as it is UTF-8. It is about as long as the fields before the
-/// entries of a response; checking all of it takes as long as checking four short strings.
+/// The start of the chunk, as far as it is UTF-8. [`MOST_AT_ONCE`] is about the length of the
+/// fields before the entries of a response. Checking all of it takes as long as checking four short
+/// strings.
 fn utf8_start(chunk: &[u8]) -> &str {
     let start = &chunk[..chunk.len().min(MOST_AT_ONCE)];
     match str::from_utf8(start) {

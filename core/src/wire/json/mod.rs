@@ -1,5 +1,5 @@
-//! Reads JSON as it arrives: it takes chunks of any size and gives events, and every error has its
-//! path and offset.
+//! Reads JSON as it arrives: it takes chunks of any size and emits events. Every error has its path
+//! and offset.
 //!
 //! The result depends only on the bytes, never on where a chunk ends. The lexer holds only the
 //! current token, the keys of the open objects and perhaps the start of an element that was cut by

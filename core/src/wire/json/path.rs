@@ -27,15 +27,15 @@ pub(crate) struct Frames {
 pub(crate) enum Shown {
     /// All: the document did not come from a client's request, so it can't contain a token.
     All,
-    /// Those that the service reference names, by this function. Any other one may be a token or a secret
-    /// that the service quotes.
+    /// The keys that the service reference names, for which this function returns `true`. Any other
+    /// key may be a token or a secret that the service quotes.
     Named(fn(&str) -> bool),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Frame {
-    /// The number of keys in the objects around it, and whether the lexer is in the value of the
-    /// last key, which ends with a comma.
+    /// The number of keys in the objects around it, and whether the lexer is between its last key
+    /// and the next comma.
     Object { outer_keys: usize, in_value: bool },
     /// The index of the current element.
     Array { index: u64 },
@@ -153,7 +153,7 @@ impl Frames {
                         Frame::Array { .. } => None,
                     });
                     let end = inner.unwrap_or(self.ends.len());
-                    // A key that is not UTF-8 has ended the body before.
+                    // Each key is UTF-8: the lexer refuses any other key before it adds it.
                     let key = str::from_utf8(self.key(end - 1)).unwrap_or("?");
                     self.push_key(&mut path, key);
                 }

@@ -1,5 +1,5 @@
-//! Writes values as JSON: texts, whole numbers, flags, lists and structs, which is all that there is to write.
-//! That of serde_json, which also writes floats and maps, takes twice as much room in the WebAssembly.
+//! Writes values as JSON: texts, whole numbers, flags, lists and structs. Nothing else is ever written. The writer of
+//! serde_json, which also writes floats and maps, is twice as large in WebAssembly.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 /// The JSON of a value, without white space.
 pub(crate) fn json_of(value: &(impl Serialize + ?Sized)) -> String {
     let mut writer = Writer(String::new());
-    // Only values of other kinds fail, and none is handed in.
+    // Only values of other kinds fail, and no caller passes one.
     _ = value.serialize(&mut writer);
     writer.0
 }
@@ -19,7 +19,7 @@ struct Writer(String);
 impl Writer {
     /// Writes the comma before a value or a key, unless it is the first one.
     fn separate(&mut self) {
-        // The end of a value is not one of these bytes.
+        // No value ends with one of these bytes.
         if !matches!(self.0.as_bytes().last(), Some(b'{' | b'[')) {
             self.0.push(',');
         }
@@ -65,7 +65,7 @@ impl Write for Writer {
     }
 }
 
-/// The methods for what is never written.
+/// The methods for kinds of values that are never written.
 macro_rules! refuse {
     ($($method:ident($($type:ty),*) -> $Ok:ty;)+) => { $(
         fn $method(self, $(_: $type),*) -> Result<$Ok, fmt::Error> {
@@ -171,7 +171,7 @@ impl Serializer for &mut Writer {
     }
 }
 
-/// A list, whatever serde calls it.
+/// Writes a list, for which serde has several traits.
 macro_rules! write_as_list {
     ($($List:ident),+) => { $(
         impl $List for &mut Writer {
