@@ -340,7 +340,7 @@ class ExportArguments(TypedDict, total=False):
     """Arguments of `export`, by name."""
 
     name: str | None
-    """The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
+    """The prefix of metric names, instead of `tallyfold` and the endpoint.
 
     It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a digit.
     The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. Counts
@@ -350,9 +350,9 @@ class ExportArguments(TypedDict, total=False):
     windows: ExportWindows | None
     """Which windows are written.
 
-    By default, formats of files, such as CSV, contain all windows. Formats of other systems contain
-    only settled ones, because counts that another system has stored can't be withdrawn. Revisions
-    of a follow are always written.
+    By default, StatsD and formats of files, such as CSV, contain all windows. Formats of other
+    systems contain only settled windows, because counts that another system has stored can't be
+    withdrawn. Revisions of a follow are always written.
     """
     exact: bool
     """Refuses counts above 2^53 if the destination stores 64-bit floats.
@@ -524,7 +524,7 @@ class SandboxArguments(TypedDict, total=False):
     """Arguments of `Sandbox`, by name."""
 
     seed: int | None
-    """The seed of realistic generated traffic: the same seed gives the same counts.
+    """The seed of realistic generated traffic: the same seed generates the same counts.
 
     By default, no traffic is generated.
     """
@@ -569,27 +569,27 @@ class EventArguments(TypedDict, total=False):
     reason: str
     """Why they were filtered."""
     count: int
-    """How many. Default: `1`."""
+    """How many events to store. Default: `1`."""
 
 
 class FaultArguments(TypedDict, total=False):
     """Arguments of `Sandbox.inject`, by name."""
 
     endpoint: EndpointName | None
-    """At which endpoint; by default, at all endpoints for which the kind makes sense."""
+    """The endpoint; by default, all endpoints for which the kind makes sense."""
     every: int | None
     """`k` for every `k`-th matching request; by default, the next one only."""
     status: int | None
-    """The status to answer with, for `status`: from 200 to 599."""
+    """The status of the response, for `status`: from 200 to 599."""
     retry_after: str | None
-    """The `Retry-After` header to answer with, for `status`; without it, none."""
+    """The `Retry-After` header of the response, for `status`; by default, there is none."""
     milliseconds: int | None
-    """How long to wait, for `delay`, at most an hour; how far `Date` is behind, for `date`."""
+    """For `delay`, how long to wait, at most an hour. For `date`, how far `Date` is behind."""
     bytes: int | None
     """After how many bytes of the body the connection closes, for `truncate`."""
     content_type: str | None
-    """The content type to answer with, for `content_type`."""
+    """The content type of the response, for `content_type`."""
     body: str | None
-    """The body to answer with, for `body`."""
+    """The body of the response, for `body`."""
     amount: int | None
-    """What to add to the total, for `wrong_total`: from 1."""
+    """What is added to the total, for `wrong_total`: 1 or more."""

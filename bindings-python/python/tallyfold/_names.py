@@ -139,7 +139,7 @@ ExportFormat = Literal[
     "parquet",
     "arrow",
 ]
-"""A format that counts are written in."""
+"""A format in which counts are written."""
 
 Guarantee = Literal["at_least_once", "at_most_once"]
 """What happens to a message that was sent but not acknowledged."""
@@ -154,7 +154,7 @@ MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are requested: the two analytics endpoints (service reference 4.4 and 4.5)."""
 
 NoteKind = Literal["inexact_count", "windows_left_out", "long_value", "label_limit"]
-"""What a caller should know of an export."""
+"""The kind of a note about an export."""
 
 Presence = Literal["both", "new", "vanished"]
 """Which of two tables has a group. A table has a group even if all of its counts are 0."""
@@ -181,8 +181,8 @@ RuleKind = Literal[
 """What a rule looks for."""
 
 Scene = Literal["outage", "consent_filter", "schema_mismatch", "silent_source", "late_data"]
-"""An incident of seeded traffic. It begins some hours before the first request to the sandbox, and
-hits the busiest integration, source or event.
+"""An incident in the seeded traffic. It begins some hours before the first request to the sandbox,
+and affects a busy integration, source or event.
 """
 
 Severity = Literal["info", "warning", "critical"]

@@ -266,19 +266,19 @@ export type Presence = "both" | "new" | "vanished";
 export type Tolerance = "repeated_combination" | "null_dimension";
 
 /**
- * A format that counts are written in.
+ * A format in which counts are written.
  *
  * `openmetrics`: OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from
- * openmetrics`. `remote-write`: Prometheus remote-write 1.0: messages of protobuf, compressed with
- * snappy. `remote-write-2`: The message of Prometheus remote-write 2.0, which has each text once,
- * and says what each metric is.
+ * openmetrics`. `remote-write`: Prometheus remote-write 1.0: protobuf messages, compressed with
+ * snappy. `remote-write-2`: Prometheus remote-write 2.0: like 1.0, but a message contains each
+ * text only once, and it describes each metric.
  * `otlp`: Requests of the OpenTelemetry protocol (OTLP), as protobuf. `otlp-json`: Requests of the
  * OpenTelemetry protocol (OTLP), as JSON.
  * `influx`: InfluxDB's line protocol.
  * `dogstatsd`: DogStatsD datagrams, protocol 1.3, with timestamps.
  * `statsd`: Plain StatsD datagrams, for windows that just ended.
  * `datadog`: The JSON of Datadog's API for metrics, version 2.
- * `csv`: Comma-separated values, as RFC 4180 says.
+ * `csv`: Comma-separated values (RFC 4180).
  * `ndjson`: A JSON object on each line.
  */
 export type ExportFormat =
@@ -303,11 +303,11 @@ export type ExportFormat =
 export type Guarantee = "at_least_once" | "at_most_once";
 
 /**
- * What a caller should know of an export.
+ * The kind of a note about an export.
  *
  * `inexact_count`: A count is above 2^53, and the target stores 64-bit floats.
- * `windows_left_out`: Windows were left out, because their counts may still change or they are not
- * covered whole.
+ * `windows_left_out`: Windows were left out, because their counts may still change or because they
+ * are not fully covered.
  * `long_value`: A value is longer than a system that reads the format accepts.
  * `label_limit`: There are more labels, or longer names of labels, than a system that reads the
  * format accepts.
@@ -317,8 +317,8 @@ export type NoteKind = "inexact_count" | "windows_left_out" | "long_value" | "la
 /**
  * Which windows are written.
  *
- * `settled`: Those that are covered whole and whose counts no longer change.
- * `all`: All of them.
+ * `settled`: Windows that are fully covered and whose counts no longer change.
+ * `all`: All windows.
  */
 export type ExportWindows = "settled" | "all";
 
@@ -561,9 +561,9 @@ export interface WindowCounts {
   readonly waitingMs?: number;
 }
 
-/** What a caller should know of an export. */
+/** What a caller should know about an export. */
 export interface Note {
-  /** What kind of note. */
+  /** The kind of the note. */
   readonly kind: NoteKind;
   /** A sentence for people. */
   readonly message: string;
@@ -1141,14 +1141,14 @@ export interface ExportArguments {
   /** The format. */
   readonly format: ExportFormat;
   /**
-   * Labels that each sample gets, such as the cluster.
+   * Labels for each sample, such as the cluster.
    *
-   * Names consist of ASCII letters, digits and underscores; they differ from the names of
+   * Names consist of ASCII letters, digits and underscores. They must differ from the names of
    * dimensions.
    */
   readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
+   * The prefix of metric names, instead of `tallyfold` and the endpoint.
    *
    * It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a
    * digit. The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`.
@@ -1159,9 +1159,9 @@ export interface ExportArguments {
   /**
    * Which windows are written.
    *
-   * By default, formats of files, such as CSV, contain all windows. Formats of other systems
-   * contain only settled ones, because counts that another system has stored can't be withdrawn.
-   * Revisions of a follow are always written.
+   * By default, StatsD and formats of files, such as CSV, contain all windows. Formats of other
+   * systems contain only settled windows, because counts that another system has stored can't be
+   * withdrawn. Revisions of a follow are always written.
    */
   readonly windows?: ExportWindows | undefined;
   /**
@@ -1537,11 +1537,11 @@ export interface ReceiverArguments {
   readonly routingKey?: string | undefined;
 }
 
-/** Events to store: `count` equal ones. */
+/** `count` equal events to store. */
 export interface SandboxEvent {
-  /** When they happened, UTC ISO 8601. */
+  /** When they happened, as ISO 8601 with `Z` or an offset from UTC. */
   readonly timestamp: Instant;
-  /** What became of them. */
+  /** Their outcome. */
   readonly outcome: CountName;
   /** The name of the event. */
   readonly eventName: string;
@@ -1551,14 +1551,14 @@ export interface SandboxEvent {
   readonly integration: string;
   /** Why they were filtered. */
   readonly reason?: string | undefined;
-  /** How many. Default: `1`. */
+  /** How many events to store. Default: `1`. */
   readonly count?: number | bigint | undefined;
 }
 
 /** The options of a sandbox. The default has the demo credentials and no seeded traffic. */
 export interface SandboxArguments {
   /**
-   * The seed of realistic generated traffic: the same seed gives the same counts.
+   * The seed of realistic generated traffic: the same seed generates the same counts.
    *
    * By default, no traffic is generated.
    */
