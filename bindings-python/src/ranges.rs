@@ -61,8 +61,9 @@ impl Collect {
 
     /// Reports the result of a call; if the call has not ended, its window will be read again.
     /// Returns what became of the window: `"kept"`, or `"provisional"` if its counts may still
-    /// change; `"halved"`, `"failed"`, `"given_back"`; `"postponed"` if the service counts as down
-    /// and the window will be read again once the service is back; or `"probed"`.
+    /// change; `"halved"`, `"failed"`, `"given_back"`; `"too_large"` if its table did not fit next to
+    /// the tables of other windows, so that it will be read again, alone; `"postponed"` if the service
+    /// counts as down and the window will be read again once the service is back; or `"probed"`.
     ///
     /// Raises:
     ///     ConfigError: `out_of_order` for a task that is not under way.
@@ -89,6 +90,7 @@ impl Collect {
             Settled::Halved => "halved",
             Settled::Failed(_) => "failed",
             Settled::GivenBack => "given_back",
+            Settled::TooLarge => "too_large",
             Settled::Postponed => "postponed",
             Settled::Probed => "probed",
         })

@@ -69,6 +69,24 @@ def test_too_much_memory_names_keep(run: Any) -> None:
 
 
 @BOTH
+def test_a_window_that_needs_more_than_its_share_is_read_alone(run: Any) -> None:
+    sandbox = tallyfold.Sandbox()
+    for number in range(20_000):
+        for minute in (1, 31):
+            record(sandbox, "success", f"integration {number}", at=f"2026-01-01T00:{minute:02}:00Z")
+    hour = (DAY[0], "2026-01-01T01:00:00Z")
+    service = Service(sandbox)
+    table = run(service, range=hour, window="15m", keep="total", memory_limit=8 << 20)
+    assert list(table) == truth(sandbox, *hour)
+    assert len(service.asked) > 4
+    # What does not fit even alone ends the collect with the limit's own error.
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        run(Service(sandbox), range=hour, window="15m", keep="total", memory_limit=2 << 20)
+    assert caught.value.code == "memory_limit"
+    assert caught.value.partial is not None
+
+
+@BOTH
 def test_a_window_of_today_is_provisional_and_read_again(run: Any, hour: datetime.datetime) -> None:
     start, end = hour - datetime.timedelta(hours=4), hour
     service = Service(tallyfold.Sandbox(seed=4))

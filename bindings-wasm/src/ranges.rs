@@ -73,6 +73,7 @@ enum Settled {
         error: JsValue,
     },
     GivenBack,
+    TooLarge,
     Postponed,
     Probed,
 }
@@ -86,6 +87,7 @@ impl From<tallyfold::Settled> for Settled {
                 error: Thrown::from(error).into(),
             },
             tallyfold::Settled::GivenBack => Self::GivenBack,
+            tallyfold::Settled::TooLarge => Self::TooLarge,
             tallyfold::Settled::Postponed => Self::Postponed,
             tallyfold::Settled::Probed => Self::Probed,
         }

@@ -385,7 +385,7 @@ class Finished:
     def in_doubt(self) -> int: ...
 
 _Settled: TypeAlias = Literal[
-    "kept", "provisional", "halved", "failed", "given_back", "postponed", "probed"
+    "kept", "provisional", "halved", "failed", "given_back", "too_large", "postponed", "probed"
 ]
 
 class _Wanted(TypedDict, total=False):

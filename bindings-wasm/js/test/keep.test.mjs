@@ -43,6 +43,30 @@ test("too much memory names keep", async () => {
   assert.ok(error.partial.windows.length > 0 && error.partial.windows.length < 96);
 });
 
+test("a window that needs more than its share is read alone", async () => {
+  const sandbox = new Sandbox();
+  for (let number = 0; number < 20_000; number++) {
+    for (const minute of ["01", "31"]) {
+      sandbox.record({
+        timestamp: `2026-01-01T00:${minute}:00Z`,
+        outcome: "success",
+        eventName: "Order Completed",
+        writeKey: "web",
+        integration: `integration ${number}`,
+      });
+    }
+  }
+  const query = { ...hour, window: "15m", keep: "total" };
+  const { client, asked } = watched(sandbox);
+  const table = await client.collect({ ...query, memoryLimit: 8 << 20 });
+  assert.deepEqual(rowsOf(table), rowsOf(await atOnce(sandbox, query)));
+  assert.ok(asked.length > 4);
+  // What does not fit even alone ends the collect with the limit's own error.
+  const error = await rejectionOf(client.collect({ ...query, memoryLimit: 2 << 20 }));
+  assert.equal(error.code, "memory_limit");
+  assert.ok(error.partial);
+});
+
 test("a window of today is provisional, and read again", async () => {
   const endMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
   const query = {

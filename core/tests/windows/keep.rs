@@ -1,4 +1,4 @@
-//! What a collect keeps, how much memory that takes, and checkpoints of ranges that move.
+//! Which windows a collect keeps, how much memory that takes, and checkpoints of ranges that move.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn keeping(keep: &str, options: CollectOptions) -> CollectOptions {
     options.keep(Keep::parse(keep).expect("a good word"))
 }
 
-/// The table of a collect that ran without any trouble and kept every window.
+/// The table of a collect that kept every window and had no failures.
 fn unbroken(world: &mut World, options: CollectOptions) -> CountTable {
     let mut collect = resumed(world, options, &Files::new());
     world.run(&mut collect, |_| None);
@@ -29,7 +29,8 @@ fn unbroken(world: &mut World, options: CollectOptions) -> CountTable {
     collect.finish().expect("a whole table")
 }
 
-/// Runs a collect until so many calls have ended, and stores after each.
+/// Runs up to `calls` calls of a collect, and stores after each. Returns false if the collect has
+/// ended.
 fn run_for(world: &mut World, collect: &mut Collect, files: &mut Files, calls: u64) -> bool {
     for _ in 0..calls {
         if !world.run_one(collect, |_| None) {
@@ -66,7 +67,7 @@ fn windows_are_added_up_to_what_is_kept() {
     }
 }
 
-/// What a table has of a window.
+/// The sum of a table's rows in a window.
 fn sum_of(table: &CountTable, window: Window) -> CountTable {
     let series = table.by_window(None).expect("its own windows");
     assert!(series.windows().iter().any(|of| of.window == window));
@@ -297,7 +298,7 @@ fn a_window_that_needs_more_than_its_share_is_read_alone() {
             world.drive(&mut drive.call, drive.window, None);
             let settled = collect.settle(drive.task, &mut drive.call, world.now);
             match settled.expect("a known task") {
-                Settled::GivenBack => large += 1,
+                Settled::TooLarge => large += 1,
                 settled => assert!(matches!(settled, Settled::Kept { .. }), "{settled:?}"),
             }
             if world.asked[&drive.window] == 2 {

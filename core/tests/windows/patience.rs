@@ -1,4 +1,4 @@
-//! Ranges whose service is down now and then, read by many workers in virtual time.
+//! Ranges of a service that is sometimes down, read by many workers in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ enum Down {
     Tokens,
 }
 
-/// An outage that begins when so many windows have been read.
+/// An outage that begins when `at` windows have been read.
 struct Outage {
     at: u32,
     ms: u64,
@@ -54,7 +54,7 @@ struct Simulation {
     waits: Vec<Progress>,
 }
 
-/// What a worker does when its moment has come.
+/// What a worker does next.
 enum Act {
     Ask,
     Step(Drive),
@@ -103,7 +103,7 @@ impl Simulation {
         })
     }
 
-    /// Drives a collect to its end with so many workers.
+    /// Drives a collect to its end with this many workers.
     fn run(&mut self, collect: &mut Collect, workers: u32) {
         let begin_ms = self.world.now.monotonic_ms;
         let mut due = BinaryHeap::new();
@@ -127,7 +127,7 @@ impl Simulation {
                 Some((wait_ms, act)) => add(&mut due, &mut acts, ms + wait_ms, act),
                 None => idle += 1,
             }
-            // A call that is settled may make work for all.
+            // A settled call may make work for all workers.
             if idle > 0 && self.has_settled() {
                 for _ in 0..std::mem::take(&mut idle) {
                     add(&mut due, &mut acts, ms, Act::Ask);
@@ -141,7 +141,8 @@ impl Simulation {
         self.settled.remove("new").is_some()
     }
 
-    /// Acts for a worker; gives what it does next, and after how long.
+    /// Does something for a worker. Returns what the worker does next, and after how many
+    /// milliseconds.
     fn act(&mut self, act: Act, collect: &mut Collect) -> Option<(u64, Act)> {
         match act {
             Act::Ask => match collect.next(self.world.now) {
@@ -151,7 +152,8 @@ impl Simulation {
             Act::Step(mut drive) => match drive.call.step(self.world.now) {
                 Ok(Step::Send(request)) => {
                     let is_down = self.is_down_for(&request);
-                    // A token is not fetched for a call, but for each five seconds.
+                    // Tokens are fetched every five seconds and not for each call, so their
+                    // requests count only during an outage.
                     let counts = is_down || !request.url().ends_with("token");
                     self.requests += u32::from(counts);
                     let ms = match self.down {
@@ -170,7 +172,7 @@ impl Simulation {
                 Ok(other) => panic!("unexpected {other:?}"),
             },
             Act::Answer(mut drive, request, was_down) => {
-                // Some fail that were sent in time.
+                // Some requests fail although they were sent in time.
                 let is_down = was_down || self.random.below(2) == 0 && self.is_down_for(&request);
                 let is_bad = self.bad == Some(drive.window) && !request.url().ends_with("token");
                 self.answer(&mut drive.call, &request, is_down || is_bad);
@@ -196,7 +198,7 @@ impl Simulation {
             Down::Refused => call.failed(HostFailure::Network, "ECONNREFUSED"),
             Down::Silent => call.failed(HostFailure::Timeout, ""),
         };
-        // The call says its error again when it is settled.
+        // The call returns its error again when it is settled.
         drop(done);
     }
 
@@ -207,6 +209,7 @@ impl Simulation {
             Settled::Halved => "halved",
             Settled::Failed(_) => "failed",
             Settled::GivenBack => "given back",
+            Settled::TooLarge => "too large",
             Settled::Postponed => "postponed",
             Settled::Probed => "probed",
         };
@@ -231,7 +234,7 @@ fn client(seed: u64) -> Machine {
 
 fn world(seed: u64) -> World {
     let options = SandboxOptions::default()
-        // So that tokens have to be fetched in outages too.
+        // Tokens must be fetched during outages, too.
         .token_lifetime_s(5);
     let mut world = World::of(options);
     let mut random = Random(seed);
@@ -247,7 +250,7 @@ fn patient(seconds: u64, patience_s: u64) -> CollectOptions {
     collect_options(seconds, "15m").patience_ms(Patience::Milliseconds(patience_s * 1_000))
 }
 
-/// Ten outages of 0.3 to 120 s and one of an hour, in any order.
+/// Ten outages of 0.3 to 120 s and one of an hour, in random order.
 fn eleven_outages(random: &mut Random) -> Vec<(u32, u64)> {
     let mut outages: Vec<(u32, u64)> = (0..10)
         .map(|number| {
@@ -556,7 +559,8 @@ fn a_cancelled_try_is_given_again() {
     assert!(collect.finish().is_ok());
 }
 
-/// What a follow does, with the time.
+/// Follows a day. Returns the world, the windows that were read, the errors with their times, and
+/// the number of requests.
 fn follow_day(
     down: impl Fn(u64) -> bool,
     patience_ms: Patience,

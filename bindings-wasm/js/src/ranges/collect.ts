@@ -76,11 +76,15 @@ export type Settled =
       readonly error: TallyfoldError;
     }
   | {
-      /**
-       * The window will be read again, because its call had not ended, or because its table was too large to be read
-       * next to others.
-       */
+      /** The window will be read again, because its call had not ended. */
       readonly type: "givenBack";
+    }
+  | {
+      /**
+       * The memory limit left too little room for its table. If other tables were read at the same time, the window will
+       * be read again, alone; otherwise the collect ends with `memory_limit`.
+       */
+      readonly type: "tooLarge";
     }
   | {
       /** The service counts as down: the window will be read again once it is back. */

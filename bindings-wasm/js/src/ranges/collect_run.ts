@@ -160,8 +160,8 @@ export class CollectRun<D extends Dimension | undefined> {
     }
     try {
       const settled = this.#collect.settle(task, call, this.#driver.now());
-      // The core handles the call's own errors. If it keeps the window or gives it back, the error
-      // is taken to come from the caller's code or from the signal.
+      // The core handles the call's own errors. If it keeps the window or gives it back, the call had no error, so the
+      // error comes from the caller's code or from the signal.
       const isForeign = settled.type === "givenBack" || settled.type === "kept";
       if (thrown !== undefined && isForeign) this.#stop.abort(thrown.reason);
     } finally {

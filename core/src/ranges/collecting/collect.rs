@@ -37,8 +37,8 @@ use crate::time::window::{Window, join_adjacent, uncovered};
 /// fails does not end the collect. Calls do their own retries. A window is read again after an outage, or if its call
 /// was closed; a window whose response is too large or too slow is read as two halves.
 ///
-/// When the service is down, one worker at a time tries, and the others get
-/// [`CollectStep::Idle`] until it is back: see [`CollectOptions::patience_ms`].
+/// When the service is down, one worker at a time tries to read a window, and the others get
+/// [`CollectStep::Idle`] until the service is back: see [`CollectOptions::patience_ms`].
 ///
 /// The collect starts no further windows after a failed authentication, a refusal (403), a
 /// redirect, wrong arguments, or `retry_later`; after its deadline, an outage that outlasts its
@@ -85,11 +85,11 @@ pub struct Collect {
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
     outages: Outages,
-    /// Whether the last call was given for a window that is known, to see whether the service is up.
+    /// Whether the last call was for a window that is known, to test whether the service is up.
     has_checked: bool,
     /// The error that ended the collect early.
     cause: Option<Error>,
-    /// Whether that is because of counts that are known of a time that has not come.
+    /// Whether the cause is that counts are known for a time in the future.
     is_of_future: bool,
     journal: Journal,
     deadline: Option<Delay>,
@@ -100,9 +100,9 @@ pub struct Collect {
 pub struct Assignment {
     /// The number to settle them with.
     pub task: u32,
-    /// All of their time.
+    /// The time that they cover.
     pub range: Window,
-    /// How many they are.
+    /// The number of windows.
     pub windows: u32,
 }
 
@@ -111,7 +111,7 @@ struct UnderWay {
     task: u32,
     window: Window,
     asked_at: Now,
-    /// Whether the window has been read before, and is read again only to see whether the service
+    /// Whether the window has been read before, and is read again only to test whether the service
     /// is up.
     is_check: bool,
     /// How many bytes its table may take.
@@ -228,14 +228,14 @@ impl Collect {
         step
     }
 
-    /// Ends the collect before its first window if counts are known of a time that has not come.
+    /// Ends the collect before its first window if counts are known for a time in the future.
     fn check_known(&mut self, now: Now) {
         if self.cause.is_none()
             && !self.ledger.has_started()
             && let Some((known, origin)) = self.ledger.last_end()
             && let Err(error) = check_past(known, now.unix_ms)
         {
-            // Nothing settles before it has ended.
+            // No window settles before it has ended.
             self.cause = Some(error.with_argument(match origin {
                 Origin::Given => "have",
                 Origin::Stored | Origin::Read => "checkpoint",
@@ -244,9 +244,9 @@ impl Collect {
         }
     }
 
-    /// Takes adjacent windows, at most so many, for another process: a collect of the same query over
-    /// [`range`](Assignment::range), with the same `window`, `finest`, `settle_ms` and `keep`, reads them. Then
-    /// [`settle_assigned`](Self::settle_assigned) takes its table. `None` if no window is left, or the collect has ended.
+    /// Takes at most `most` adjacent windows, but at least one, for another process. There, a collect of the same query over
+    /// [`range`](Assignment::range), with the same `window`, `finest`, `settle_ms` and `keep`, reads them. Pass its table to
+    /// [`settle_assigned`](Self::settle_assigned). Returns `None` if no window is left, or if the collect has ended.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -301,11 +301,11 @@ impl Collect {
         Some(assignment)
     }
 
-    /// Takes the table of an [`assign`](Self::assign)ed range, or of a part of it, and gives the windows that it lacks.
-    /// With `again`, they are assigned again; otherwise they count as failed.
+    /// Takes the table of an [`assign`](Self::assign)ed range, or of a part of it, and returns the windows that the table
+    /// lacks. With `again`, these windows are assigned again; otherwise they count as failed.
     ///
     /// # Errors
-    /// `out_of_order` for a task that is not under way, also one that was settled before; `incompatible_tables` for a
+    /// `out_of_order` for a task that is not under way, such as one that was settled before; `incompatible_tables` for a
     /// table of another query, client or time. After an error the collect is unchanged.
     pub fn settle_assigned(
         &mut self,
@@ -431,7 +431,7 @@ impl Collect {
     /// response does not contradict. Otherwise it is provisional.
     ///
     /// # Errors
-    /// `out_of_order` for a task that is not under way. A call's error is given as
+    /// `out_of_order` for a task that is not under way. A call's error is returned as
     /// [`Settled::Failed`].
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {
         if task < Probe::CALLS {
@@ -458,10 +458,10 @@ impl Collect {
                     self.large.push(window);
                 }
                 self.ledger.put_behind(window);
-                Settled::GivenBack
+                Settled::TooLarge
             }
             WindowResult::Failed(error) => {
-                // A shorter window does not help if the token endpoint is too slow, or if the service answers nobody.
+                // A shorter window does not help if the token endpoint is too slow, or if the service responds to no call.
                 let is_at_fault = call.is_too_slow() || self.outages.has_outlasted_one(window);
                 let is_too_long =
                     !is_check && call.has_asked_api() && is_at_fault && is_too_much(&error);
@@ -507,7 +507,7 @@ impl Collect {
         Ok(Settled::Probed)
     }
 
-    /// Takes the failure of a call of a window, or of one that only tested whether the service is up.
+    /// Handles the failure of a call for a window, or of a call that only tested whether the service is up.
     fn take_failure(
         &mut self,
         window: Window,
@@ -592,8 +592,8 @@ impl Collect {
     }
 
     /// The next segment to store, with what was read since the previous one. Call this after each
-    /// settling, until it gives `None`. Counts from [`have`](crate::CollectOptions::have) are not
-    /// stored.
+    /// settled call, until it returns `None`. Counts from [`have`](crate::CollectOptions::have) are
+    /// not stored.
     ///
     /// No segment holds a secret, a token or an address. Store it unchanged: [`Collect::load`]
     /// needs exactly the same bytes.
@@ -638,13 +638,13 @@ impl Collect {
     /// # }
     /// ```
     ///
-    /// `name` may be a place, such as a path, that ends in the segment's name; errors then tell that place.
+    /// `name` may be a place, such as a path, that ends in the segment's name. Errors then contain that place.
     ///
     /// # Errors
     /// `invalid_checkpoint`, with the JSON path and often the byte offset, for a segment
     /// that is incomplete, was changed, or belongs to another query; `invalid_argument` if `name`
-    /// is not that of the next segment; `out_of_order` once a window has been given. After an error
-    /// the collect is unchanged.
+    /// is not the name of the next segment; `out_of_order` once the collect has begun to read. After
+    /// an error the collect is unchanged.
     pub fn load(&mut self, name: &str, json: &[u8]) -> Result<()> {
         self.journal.load(&mut self.ledger, name, json)
     }
@@ -679,8 +679,8 @@ impl Collect {
     /// The table of all windows. It covers the whole range, or the requested part.
     ///
     /// # Errors
-    /// Which windows are missing and why, with a table of the others. It may be called at
-    /// any time, also for a collect that is not driven any further.
+    /// The windows that are missing and why, with a table of the others. This method may be called at
+    /// any time, even if the collect is not driven any further.
     pub fn finish(&self) -> Result<CountTable, Box<CollectError>> {
         let progress = self.progress();
         let (error, partial) = match self.ledger.table() {

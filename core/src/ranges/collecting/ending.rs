@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::spelling::Spelling;
 use crate::time::window::Window;
 
-/// The outcome for a window whose call was settled. A host must report all of these, so a new one breaks its build, on
-/// purpose.
+/// The outcome for a window whose call was settled. A host must report every outcome, so a new kind breaks its build,
+/// on purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Its counts are kept.
@@ -24,10 +24,13 @@ pub enum Settled {
     Halved,
     /// The window has failed, with the call's final error.
     Failed(Error),
-    /// The window will be read again: its call had not ended, or its table was too large to be read next to others.
+    /// Its call was closed or not driven to its end: the window will be read again.
     GivenBack,
-    /// The service counts as down: the window will be read again once it is back, after the other
-    /// windows.
+    /// The memory limit left too little room for its table. If other tables were read at the same time, the
+    /// window will be read again, alone; otherwise the collect ends with `memory_limit`.
+    TooLarge,
+    /// The service counts as down: the window will be read again once the service is back, after the
+    /// other windows.
     Postponed,
     /// The call was one of the probe's, or one that only tested whether the service is back.
     Probed,
@@ -65,7 +68,7 @@ pub struct CollectError {
     pub partial: Option<CountTable>,
     /// The time of the range (or part) that the partial table does not cover.
     pub gaps: Vec<Window>,
-    /// Each window that has failed with its error, in the order of time.
+    /// Each window that has failed, with its error, in the order of time.
     pub failures: Vec<(Window, Error)>,
 }
 
