@@ -196,6 +196,37 @@ describe("a push", () => {
     assert.match(report.rejected[0].message, /too old/);
   });
 
+  test("reads only as much of an endless response as it needs", async () => {
+    let chunks = 0;
+    const pull = async (controller) => {
+      chunks += 1;
+      // Lets the time limit end a push that reads everything.
+      await new Promise((resolve) => setImmediate(resolve));
+      controller.enqueue(new Uint8Array(65_536));
+    };
+    const fetch = async () => new Response(new ReadableStream({ pull }), { status: 200 });
+    await push(table, { ...influx, fetch, timeoutMs: 5_000, patienceMs: 0 });
+    assert.ok(chunks < 10, `read ${chunks} chunks`);
+  });
+
+  test("does not wait for a refusal's body beyond the time limit", async (t) => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    t.after(() => mock.timers.reset());
+    const fetch = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1_900));
+      return new Response(new ReadableStream(), { status: 503 });
+    };
+    const failed = rejectionOf(push(table, { ...influx, fetch, timeoutMs: 2_000, patienceMs: 0 }));
+    let passed = 0;
+    const tick = setInterval(() => {
+      passed += 50;
+      mock.timers.tick(50);
+    }, 1);
+    const error = await failed.finally(() => clearInterval(tick));
+    assert.deepEqual([error.code, error.status], ["server_error", 503]);
+    assert.ok(passed < 2_200, `ended after ${passed} ms`);
+  });
+
   test("quotes a refusal, but no header", async (t) => {
     const { url } = await receiver(t, () => ({ status: 401, text: `no ${secret} here` }));
     const headers = [["authorization", secret]];

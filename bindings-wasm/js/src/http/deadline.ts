@@ -4,9 +4,8 @@ import { onAbort } from "./abort.js";
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
-  readonly #timeoutMs: number;
   readonly #forget: (() => void) | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #timers: ReturnType<typeof setTimeout>[] = [];
   /** Ends the current wait, if there is one. */
   #giveUp: ((reason: unknown) => void) | undefined;
   #timedOut = false;
@@ -14,9 +13,8 @@ export class Deadline {
   constructor(timeoutMs: number, caller: AbortSignal | undefined) {
     caller?.throwIfAborted();
     this.#caller = caller;
-    this.#timeoutMs = timeoutMs;
     this.#forget = caller && onAbort(caller, () => this.#abort(caller.reason));
-    if (timeoutMs !== Number.POSITIVE_INFINITY) this.#timer = setTimeout(this.#expire, timeoutMs);
+    if (timeoutMs !== Number.POSITIVE_INFINITY) this.hurry(timeoutMs);
   }
 
   readonly #expire = (): void => {
@@ -24,11 +22,9 @@ export class Deadline {
     this.#abort(new DOMException("the exchange took too long", "TimeoutError"));
   };
 
-  /** Replaces the time limit: the exchange ends this many milliseconds from now, or `timeoutMs` from now if that is less. */
+  /** Ends the exchange this many milliseconds from now, unless it ends earlier. */
   hurry(milliseconds: number): void {
-    const timer = this.#timer;
-    this.#timer = setTimeout(this.#expire, Math.min(milliseconds, this.#timeoutMs));
-    clearTimeout(timer);
+    this.#timers.push(setTimeout(this.#expire, milliseconds));
   }
 
   #abort(reason: unknown): void {
@@ -73,7 +69,7 @@ export class Deadline {
 
   /** Removes the timer and the listener, and aborts what is left of the exchange. */
   end(): void {
-    clearTimeout(this.#timer);
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#forget?.();
     this.#controller.abort();
   }

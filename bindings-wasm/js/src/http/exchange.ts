@@ -41,8 +41,9 @@ export async function exchange(
     if (!isGood) deadline.hurry(EXCERPT_MS);
     copy?.splice(0);
     for await (const chunk of chunks(response, deadline)) {
-      call.chunk(chunk);
+      const isWanted = call.chunk(chunk) !== false;
       copy?.push(chunk);
+      if (!isWanted) break;
     }
     call.end();
   } catch (error) {

@@ -21,7 +21,8 @@ export interface Outgoing {
 /** Receives the events of an exchange: a call, a push, or notifications. */
 export interface Exchanged {
   head(status: number, headers: [string, string][]): boolean;
-  chunk(chunk: Uint8Array): void;
+  /** Returns `false` if no more of the body is needed. */
+  chunk(chunk: Uint8Array): unknown;
   end(): void;
   failed(failure: ExchangeFailure, detail: string): void;
 }

@@ -97,9 +97,7 @@ async function post(core: Sends, message: Message, way: Way): Promise<void> {
   const deadline = new Deadline(way.timeoutMs, way.signal);
   const exchanged = {
     head: (status: number, headers: [string, string][]) => core.head(status, headers.flat()),
-    chunk: (chunk: Uint8Array) => {
-      core.chunk(chunk);
-    },
+    chunk: (chunk: Uint8Array) => core.chunk(chunk),
     end: () => core.end(),
     failed: (failure: ExchangeFailure, detail: string) => core.failed(failure, detail),
   };
