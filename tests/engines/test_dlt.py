@@ -1,5 +1,6 @@
 """Counts in DuckDB and PostgreSQL by dlt: late data replace what they correct, and a killed run loses and doubles nothing."""
 
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import dlt
+import httpx2
 import pytest
 import tallyfold
 from tallyfold.dlt import source
@@ -183,6 +185,84 @@ def test_late_events_replace_the_window_that_they_belong_to(world: World) -> Non
         ("chat", Decimal(1), False),
         ("crm", Decimal(7), False),
     ]
+
+
+class _Slow(httpx2.BaseTransport):
+    """A service that answers no query of a whole quarter of an hour in time."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox) -> None:
+        self._sandbox = sandbox.transport()
+        self.is_slow = True
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = json.loads(request.content or b"{}")
+        if self.is_slow and "start" in body:
+            start, end = (datetime.fromisoformat(body[name]) for name in ("start", "end"))
+            if end - start == timedelta(minutes=15):
+                return httpx2.Response(504)
+        return self._sandbox.handle_request(request)
+
+
+def test_a_window_that_is_read_in_halves_is_one_window(world: World) -> None:
+    recent = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=30)
+    start = recent - timedelta(minutes=recent.minute % 15)
+    slow = _Slow(world.sandbox)
+    client = tallyfold.Client(
+        cluster_endpoint="https://cluster.example",
+        transport=slow,
+        max_retries=0,
+        **world.sandbox.credentials,
+    )
+    event = {"event_name": "order_placed", "write_key": "web", "outcome": "success", "integration": "crm"}
+
+    def run() -> list[tuple[Any, ...]]:
+        world.pipeline().run(source(client, start, start + timedelta(minutes=15)))
+        columns = "window_start, window_end, success, settled"
+        return world.rows(f"select {columns} from event_delivery")
+
+    window = start, start + timedelta(minutes=15)
+    world.sandbox.record(timestamp=start, count=5, **event)
+    world.sandbox.record(timestamp=start + timedelta(minutes=12), count=2, **event)
+    assert run() == [(*window, Decimal(7), False)]
+    # The halves are not settled, so a late event is found, whether the window is read in halves or as a whole.
+    world.sandbox.record(timestamp=start + timedelta(minutes=12), count=1, **event)
+    assert run() == [(*window, Decimal(8), False)]
+    slow.is_slow = False
+    world.sandbox.record(timestamp=start, count=1, **event)
+    assert run() == [(*window, Decimal(9), False)]
+
+
+@pytest.mark.parametrize(
+    ("pages", "records"),
+    [
+        ([[1, 2], [3], []], [1, 2, 3]),
+        ([{"items": [1], "page": 1}, {"items": [2], "page": 2}, {"items": [], "page": 3}], [1, 2]),
+        ([{"a": [1], "b": [2], "page": 1}, {"a": [], "b": [], "page": 2}], [{"a": [1], "b": [2], "page": 1}]),
+        ([{"page": 1}, {"page": 2}], [{"page": 1}]),
+        (["a text", "a text"], ["a text"]),
+        ([7, 7], [7]),
+        ([None], []),
+    ],
+)
+def test_audit_logs_of_any_form_end(pages: list[Any], records: list[Any]) -> None:
+    asked: list[int] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/token"):
+            return httpx2.Response(200, json={"access_token": "t", "expires_in": 86_400})
+        asked.append(int(request.url.params["page"]))
+        assert len(asked) <= len(pages), "it does not end"
+        return httpx2.Response(200, json=pages[asked[-1] - 1])
+
+    with tallyfold.Client(
+        cluster_endpoint="https://cluster.example",
+        base_url="https://cluster.example",
+        auth_url="https://cluster.example",
+        transport=httpx2.MockTransport(respond),
+        **tallyfold.Sandbox().credentials,
+    ) as client:
+        resource = source(client, START, START).resources["audit_logs"]
+        assert [row["record"] for row in resource] == records
 
 
 def test_without_an_end_only_windows_that_have_ended_are_read(world: World) -> None:

@@ -13,7 +13,8 @@ It needs `pip install 'tallyfold[dlt]'` and the packages of the destination.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -178,8 +179,13 @@ class _Reading:
                 count += 1
             read, due = due[:count], due[count:]
             table = self.client.collect(metric, read[0].start, read[-1].end, names, **self.options)
-            provisional = set(table.provisional)
-            rows = _rows_of(self.cluster, table, names, provisional)
+            # A window that was read in halves is provisional if one of its halves is.
+            provisional = {
+                one
+                for one in read
+                if any(part.start < one.end and one.start < part.end for part in table.provisional)
+            }
+            rows = _rows_of(self.cluster, table, read, names, provisional)
             yield [row for row in rows if row["settled"] or self.provisional]
             settled += [(one.start, one.end) for one in read if one not in provisional]
             state["settled"] = [
@@ -244,28 +250,36 @@ def _joined(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, date
 
 
 def _rows_of(
-    cluster: str, table: CountTable, names: tuple[DimensionName, ...], provisional: set[Window]
+    cluster: str,
+    table: CountTable,
+    windows: list[Window],
+    names: tuple[DimensionName, ...],
+    provisional: set[Window],
 ) -> Iterator[dict[str, Any]]:
-    """Yields the rows of all windows. A window without events has one, with null dimensions."""
-    windows = {window.start: window for window in table.windows}
-    empty = dict(windows)
+    """Yields the rows of all windows. A window without events has one, with null dimensions.
 
-    def row(window: Window, values: Mapping[Any, str | None], *counts: int) -> dict[str, Any]:
-        return {
-            "cluster": cluster,
-            "window_start": window.start,
-            "window_end": window.end,
-            "settled": window not in provisional,
-            **values,
-            **dict(zip(COUNTS, map(Decimal, counts), strict=True)),
-        }
-
+    A merge replaces all rows with the same start, so a window that was read in halves has the sums
+    of its halves.
+    """
+    starts = [window.start for window in windows]
+    groups: list[dict[tuple[str, ...], list[int]]] = [{} for _ in windows]
     for one in table.by_window():
-        start = one.window.start
-        empty.pop(start, None)
-        yield row(windows[start], one.dimensions, one.success, one.errors, one.filtered)
-    for window in empty.values():
-        yield row(window, dict.fromkeys(names), 0, 0, 0)
+        sums = groups[bisect_right(starts, one.window.start) - 1]
+        values = tuple(one.dimensions.values())
+        before = sums.get(values, [0] * len(COUNTS))
+        counts = (one.success, one.errors, one.filtered)
+        sums[values] = [sum(pair) for pair in zip(before, counts, strict=True)]
+    for window, sums in zip(windows, groups, strict=True):
+        no_group = {(None,) * len(names): [0] * len(COUNTS)}
+        for values, counts in (sums or no_group).items():
+            yield {
+                "cluster": cluster,
+                "window_start": window.start,
+                "window_end": window.end,
+                "settled": window not in provisional,
+                **dict(zip(names, values, strict=True)),
+                **dict(zip(COUNTS, map(Decimal, counts), strict=True)),
+            }
 
 
 def _audit_logs(client: Client, cluster: str) -> DltResource:
@@ -277,19 +291,21 @@ def _audit_logs(client: Client, cluster: str) -> DltResource:
     )
     def records() -> Iterator[list[dict[str, Any]]]:
         """The records as JSON, because the service reference (4.2) does not show their fields."""
-        previous = None
+        previous: object = None
         page = 1
         while True:
             body = client.audit_logs(page=page, per_page=LOGS_OF_A_PAGE)
             found = _records(body)
-            # A service that ignores the page sends the same records for ever.
-            if not found or found == previous:
+            # A service that ignores the page sends the same records for ever. If a page is a record,
+            # its fields may contain the page's number.
+            content = found if found != [body] else _nested(body)
+            if not found or content == previous:
                 return
             yield [
                 {"cluster": cluster, "digest": _digest(record), "record": record}
                 for record in found
             ]
-            previous, page = found, page + 1
+            previous, page = content, page + 1
 
     return records
 
@@ -298,12 +314,21 @@ def _records(body: Any) -> list[Any]:  # noqa: ANN401 - any JSON
     """Returns the records of a page.
 
     They are the page itself, if it is a list, or its only field that is a list. If there is no such
-    field, or more than one, the whole page is one record.
+    field, or more than one, the whole page is one record; but if all its lists are empty, there is
+    no record.
     """
     if isinstance(body, list):
         return body
-    lists = [value for value in body.values() if isinstance(value, list)] if body else []
-    return lists[0] if len(lists) == 1 else [body]
+    lists = [value for value in _nested(body).values() if isinstance(value, list)]
+    if len(lists) == 1:
+        return lists[0]
+    return [body] if any(lists) or (body and not lists) else []
+
+
+def _nested(body: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """Returns the fields of an object that are objects or lists."""
+    fields = body.items() if isinstance(body, dict) else ()
+    return {name: value for name, value in fields if isinstance(value, (dict, list))}
 
 
 def _digest(record: Any) -> str:  # noqa: ANN401 - any JSON
