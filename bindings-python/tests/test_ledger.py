@@ -513,6 +513,21 @@ def test_a_push_of_totals_is_never_in_doubt(
         ledger.push("remote-write", OTLP, transport=target)
 
 
+def test_on_finished_gets_numbers_of_samples(
+    revisions: list[tuple[tallyfold.Revision, str]],
+) -> None:
+    ledger, noted = tallyfold.Ledger(), []
+    ledger.add(*revisions[0])
+
+    async def note(samples: int) -> None:
+        noted.append(samples)
+
+    report = ledger.push("otlp", OTLP, transport=Target(), on_finished=noted.append)
+    target = httpx2.MockTransport(Target().handle_request)
+    asyncio.run(ledger.async_push("otlp", OTLP, transport=target, on_finished=note))
+    assert noted == [report.samples, report.samples]
+
+
 def test_of_two_processes_one_pushes(
     revisions: list[tuple[tallyfold.Revision, str]], tmp_path: pathlib.Path
 ) -> None:

@@ -718,6 +718,8 @@ class _Kept:
         if key in self._answers:
             self._bytes -= self._answers.pop(key)[2]
         size = len(key) + len(answer[2]) + ENTRY_BYTES
+        if size > self._most:
+            return
         self._answers[key] = answer, until, size
         self._bytes += size
         while self._bytes > self._most:

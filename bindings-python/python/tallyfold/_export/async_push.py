@@ -112,7 +112,7 @@ async def async_push(
                         await sender.pause(ms / 1000)
                     case Finished() as step:
                         if on_finished is not None:
-                            await awaited("on_finished", on_finished(finished_of(counts, step)))
+                            await awaited("on_finished", on_finished(finished_of(on_finished, step)))
                     case Done():
                         return machine.report()
     except TallyfoldError as error:

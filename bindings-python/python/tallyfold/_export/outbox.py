@@ -9,10 +9,11 @@ from typing import Any, NoReturn, final
 from tallyfold._errors import ConfigError, TallyfoldError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
+from tallyfold._export.sending import OfStep
 from tallyfold._files.state import StateFile, aside
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
-from tallyfold._tallyfold import Held
+from tallyfold._tallyfold import Finished, Held
 from tallyfold._values import PushReport
 
 __all__ = ["Outbox"]
@@ -121,7 +122,7 @@ class Outbox:
                         changes,  # type: ignore[arg-type]
                         self._format,
                         finished=finished,
-                        on_finished=self._note,
+                        on_finished=OfStep(self._note),
                         **given.pop(),
                     )
                 except TallyfoldError as error:
@@ -154,7 +155,7 @@ class Outbox:
                         changes,  # type: ignore[arg-type]
                         self._format,
                         finished=finished,
-                        on_finished=self._note_aside,
+                        on_finished=OfStep(self._note_aside),
                         **given.pop(),
                     )
                 except TallyfoldError as error:
@@ -208,11 +209,11 @@ class Outbox:
             with contextlib.suppress(OSError):
                 self._store(self._held.acknowledge(report.unsure))
 
-    def _note(self, finished: Any) -> None:  # noqa: ANN401 - `on_finished` is for numbers
+    def _note(self, finished: Finished) -> None:
         """Stores how many samples are finished, and how many are in doubt."""
         self._store(self._held.finish(finished))
 
-    async def _note_aside(self, finished: Any) -> None:  # noqa: ANN401 - as above
+    async def _note_aside(self, finished: Finished) -> None:
         await self._store_aside(self._held.finish(finished))
 
     async def _store_aside(self, held: Held) -> None:

@@ -113,7 +113,7 @@ def push(
                         sender.pause(ms / 1000)
                     case Finished() as step:
                         if on_finished is not None:
-                            awaited("on_finished", on_finished(finished_of(counts, step)))
+                            awaited("on_finished", on_finished(finished_of(on_finished, step)))
                     case Done():
                         return machine.report()
     except TallyfoldError as error:

@@ -1,6 +1,7 @@
 """What both senders of pushed messages share."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,11 +12,12 @@ from tallyfold._calls.steps import Done, Wait
 from tallyfold._errors import ConfigError, ServiceError, check_number, invalid
 from tallyfold._http.network_error import is_unconnected
 from tallyfold._http.transport import http_request
-from tallyfold._tallyfold import Finished, Message, Notifications, Pending, Push
+from tallyfold._tallyfold import Finished, Message, Notifications, Push
 from tallyfold._time import Now
 
 __all__ = [
     "EXCERPT_SECONDS",
+    "OfStep",
     "REFUSED",
     "Sending",
     "Sent",
@@ -118,6 +120,16 @@ class Sending:
         self._push.failed(failure.name, timed_out=failure.late, not_sent=not_sent)
 
 
-def finished_of(counts: object, step: Finished) -> Any:  # noqa: ANN401
-    """What `on_finished` gets: a number, or, for an outbox or a ledger, the whole step."""
-    return step if isinstance(counts, Pending) else step.samples
+@dataclass(frozen=True, slots=True)
+class OfStep:
+    """An `on_finished` of this package that gets the whole step instead of the number of samples."""
+
+    act: Callable[[Finished], object]
+
+    def __call__(self, step: Finished) -> object:
+        return self.act(step)
+
+
+def finished_of(on_finished: Callable[[int], object], step: Finished) -> Any:  # noqa: ANN401
+    """Returns what `on_finished` gets: the number of finished samples or, for `OfStep`, the step."""
+    return step if isinstance(on_finished, OfStep) else step.samples
