@@ -205,27 +205,36 @@ struct AllFlags<F: Args> {
 /// Parses the command line, runs the command, and returns the exit code.
 pub(crate) fn run() -> Exit {
     let matches = command_line().try_get_matches();
-    let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
-        Ok(line) => line,
-        Err(error) => {
-            // Help and version go to stdout, usage errors to stderr. Ignore the error of a closed pipe.
+    let parsed = matches.and_then(|matches| CommandLine::from_arg_matches(&matches));
+    let (stderr, ended) = match parsed {
+        Ok(line) => {
+            let VerbosityFlags { quiet, verbose } = line.verbosity;
+            let stderr = Rc::new(Stderr::new(quiet, verbose));
+            let ended = start(line.command, &stderr);
+            (stderr, ended)
+        }
+        Err(error) if error.use_stderr() => {
+            // Ignores errors: if stderr is closed, there is nowhere to report them.
             let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Fine
-            };
+            return Exit::Usage;
         }
+        Err(help) => (Rc::new(Stderr::new(false, false)), print_help(&help)),
     };
-    let stderr = Rc::new(Stderr::new(line.verbosity.quiet, line.verbosity.verbose));
-    match start(line.command, &stderr) {
-        Ok(exit) => exit,
-        Err(failure) => {
-            stderr.error(&failure);
-            stderr.suggest(&failure);
-            failure.exit
-        }
-    }
+    ended.unwrap_or_else(|failure| {
+        stderr.error(&failure);
+        stderr.suggest(&failure);
+        failure.exit
+    })
+}
+
+/// Prints help or the version, which clap returns as an error.
+fn print_help(help: &clap::Error) -> Result<Exit> {
+    let text = help.render();
+    write_to(None, |screen, out| match screen.color {
+        true => Ok(write!(out, "{}", text.ansi())?),
+        false => Ok(write!(out, "{text}")?),
+    })?;
+    Ok(Exit::Fine)
 }
 
 fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use support::{Received, ends, fetch, lines, read_request, stderr, stdout, terminate};
 use tallyfold::{
-    Dimension, FollowOptions, FollowStep, Machine, MachineOptions, Metric, Now, Step, TimeStep,
-    Timestamp,
+    Call, CollectOptions, CollectStep, Dimension, FollowOptions, FollowStep, Machine,
+    MachineOptions, Metric, Now, Step, TimeStep, Timestamp, Window,
 };
 use tallyfold_export::Ledger;
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, Sandbox, SandboxEvent, SandboxOptions};
@@ -255,9 +255,11 @@ fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
     );
 }
 
-/// The state of a follow whose clock was an hour ahead.
-fn future_state(service: &Late) -> String {
-    let machine = Machine::new(
+/// How far the clock of an earlier run was ahead.
+const AHEAD_MS: i64 = 3_600_000;
+
+fn machine(service: &Late) -> Machine {
+    Machine::new(
         MachineOptions::default()
             .cluster_endpoint(service.url.clone())
             .client_id(service.options.client_id.clone())
@@ -265,23 +267,13 @@ fn future_state(service: &Late) -> String {
             .control_audience(service.options.control_audience.clone())
             .dangerously_allow_http(true),
     )
-    .unwrap();
-    let unix_ms = unix_ms() + 3_600_000;
-    let now = Now {
-        monotonic_ms: 0,
-        unix_ms,
-    };
-    let quarter = TimeStep::parse("15m").unwrap();
-    let start = Timestamp::from_unix_ms(unix_ms - 900_000).unwrap();
-    let start = quarter.floor(start);
-    let metric = Metric::EventDelivery;
-    let options = FollowOptions::new(metric, start, &[Dimension::Integration], quarter);
-    let mut follow = machine.follow(&options).unwrap();
-    let FollowStep::Drive(mut next) = follow.next(now) else {
-        panic!("a window is due");
-    };
+    .unwrap()
+}
+
+/// Drives a call at a time that has not come.
+fn drive(service: &Late, call: &mut Call, now: Now) {
     let mut shared = service.shared.lock().unwrap();
-    while let Ok(Step::Send(request)) = next.call.step(now) {
+    while let Ok(Step::Send(request)) = call.step(now) {
         let target = request.url().strip_prefix(&service.url).unwrap();
         let headers: Vec<(&str, &str)> = request.headers().collect();
         let body = request.body().unwrap_or_default();
@@ -289,10 +281,36 @@ fn future_state(service: &Late) -> String {
             .sandbox
             .handle(request.method(), target, &headers, body, now);
         let json = [("content-type", "application/json")];
-        assert!(next.call.head(response.status, &json).unwrap());
-        next.call.chunk(&response.body).unwrap();
-        next.call.end().unwrap();
+        assert!(call.head(response.status, &json).unwrap());
+        call.chunk(&response.body).unwrap();
+        call.end().unwrap();
     }
+}
+
+/// The time of a run whose clock was ahead, and the last quarter of an hour that was over for it.
+fn future() -> (Now, Window) {
+    let unix_ms = unix_ms() + AHEAD_MS;
+    let now = Now {
+        monotonic_ms: 0,
+        unix_ms,
+    };
+    let quarter = TimeStep::parse("15m").unwrap();
+    let start = quarter.floor(Timestamp::from_unix_ms(unix_ms - 900_000).unwrap());
+    let window = Window::new(start, quarter.after(start).unwrap()).unwrap();
+    (now, window)
+}
+
+/// The state of a follow whose clock was an hour ahead.
+fn future_state(service: &Late) -> String {
+    let (now, window) = future();
+    let quarter = TimeStep::parse("15m").unwrap();
+    let metric = Metric::EventDelivery;
+    let options = FollowOptions::new(metric, window.start(), &[Dimension::Integration], quarter);
+    let mut follow = machine(service).follow(&options).unwrap();
+    let FollowStep::Drive(mut next) = follow.next(now) else {
+        panic!("a window is due");
+    };
+    drive(service, &mut next.call, now);
     assert!(
         follow
             .settle(next.task, &mut next.call, now)
@@ -300,6 +318,36 @@ fn future_state(service: &Late) -> String {
             .is_some()
     );
     follow.state()
+}
+
+/// The counts of a checkpoint from the future may have been settled too early, even if no window is missing.
+#[test]
+fn a_checkpoint_from_the_future_is_refused() {
+    let service = Late::start(Vec::new(), 0);
+    let (now, window) = future();
+    let options = CollectOptions::new(Metric::EventDelivery, window, &[Dimension::Integration]);
+    let mut collect = machine(&service).collect(options).unwrap();
+    while let CollectStep::Drive(mut next) = collect.next(now) {
+        drive(&service, &mut next.call, now);
+        collect.settle(next.task, &mut next.call, now).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let segment = collect.unsaved().unwrap();
+    fs::write(folder.path().join(segment.name), segment.json).unwrap();
+    let [from, to] = [window.start(), window.end()].map(|time| time.to_string());
+    let checkpoint = folder.path().to_str().unwrap();
+    let range = ["collect", "--from", &from, "--to", &to];
+    for format in ["table", "csv"] {
+        let flags = ["--checkpoint", checkpoint, "--format", format];
+        let output = service
+            .tallyfold(&[&range[..], &flags].concat())
+            .output()
+            .unwrap();
+        let said = stderr(&output);
+        assert!(said.contains("from the future"), "{said}");
+        ends(&output, 2);
+        assert_eq!(stdout(&output), "");
+    }
 }
 
 #[test]

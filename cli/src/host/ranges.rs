@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tallyfold::keeper::not_a_file;
 use tallyfold::{
-    Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Follow, FollowOptions,
+    Code, Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Follow, FollowOptions,
     FollowStep, Progress, Revision, Segment, Window,
 };
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -83,13 +83,15 @@ pub(crate) async fn read(
 /// Returns what a collect has read, the missing windows, and why they are missing.
 ///
 /// # Errors
-/// If nothing could be read.
+/// If nothing could be read, and for a checkpoint from the future, whose counts may have been settled too early.
 pub(crate) fn finished(collect: &Collect) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
     match collect.finish() {
         Ok(table) => Ok((table, Vec::new(), None)),
         Err(mut error) => match error.partial.take() {
-            None => Err(error.into()),
-            Some(table) => Ok((table, error.gaps.clone(), Some(error.into()))),
+            Some(table) if error.error.code() != Code::InvalidCheckpoint => {
+                Ok((table, error.gaps.clone(), Some(error.into())))
+            }
+            _ => Err(error.into()),
         },
     }
 }
