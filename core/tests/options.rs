@@ -159,6 +159,12 @@ fn headers(pairs: &[(&str, &str)]) -> Result<Headers> {
 }
 
 #[test]
+fn a_header_without_a_value_is_refused() {
+    let error = Headers::new(vec!["x-api-key".to_owned()]).expect_err("no value");
+    assert_eq!(error.code(), Code::InvalidArgument);
+}
+
+#[test]
 fn headers_of_the_caller_go_with_every_request() {
     let client = Machine::new(
         options()
@@ -209,7 +215,7 @@ fn a_header_that_cannot_be_given_is_refused_and_its_value_is_not_quoted() {
     assert!(headers(&[("x", ""), ("X-Y_z.1", "a b")]).is_ok());
 }
 
-/// Fills in one option after the other until a machine can be made.
+/// The options that the errors request, one after the other, until a machine can be created.
 fn asked_for(given: &[&str], host_tokens: bool) -> Vec<String> {
     let mut found: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
     let mut missing = Vec::new();

@@ -1,4 +1,5 @@
-//! A server for web apps against the sandbox, and the page's client against that server, in virtual time.
+//! Tests a server for web apps against the sandbox, and a web app's client against that server, in
+//! virtual time.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -32,7 +33,7 @@ fn asked(body: &str) -> PageRequest<'_> {
     }
 }
 
-/// The key of a metrics question, and whether its answer is settled.
+/// The key of a metrics request, and whether its counts are settled.
 fn read(asked: PageRequest<'_>, now: Now) -> (String, bool) {
     match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, now) {
         Ok(PageQuestion::Metrics(question)) => (question.key, question.is_settled),
@@ -40,7 +41,7 @@ fn read(asked: PageRequest<'_>, now: Now) -> (String, bool) {
     }
 }
 
-/// The code and status of the answer that a request gets at once.
+/// The code and the status of the response to a request that is refused at once.
 fn refused(options: &PagesOptions, asked: PageRequest<'_>) -> (String, u16) {
     let error = PageQuestion::read(options, ADDRESS, asked, at(0)).expect_err("it is refused");
     let answer = Answer::of_error(&error);
@@ -88,7 +89,7 @@ fn recent() -> QueryOptions {
     query(start, end, Dimension::Reason)
 }
 
-/// What the page's client makes of an answer.
+/// The result that a web app's client reads from a response.
 fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
     let mut call = page.event_delivery(&settled())?;
     let Step::Send(request) = call.step(at(0))? else {
@@ -99,7 +100,7 @@ fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
     call.output()
 }
 
-/// The body that the service sends for a query, and its table.
+/// The body that the service sends for a query, and the table of that body.
 fn sent_by_service(query: &QueryOptions) -> (Vec<u8>, CountTable) {
     let (machine, mut sandbox) = (client(), sandbox());
     let mut call = machine.event_delivery(query).expect("good arguments");
@@ -450,7 +451,7 @@ fn errors_keep_their_code_kind_and_status() {
     }
 }
 
-/// A client of a server for web apps that retries as most do.
+/// A client of a server for web apps, with the default retries.
 fn of_page_that_retries() -> Machine {
     let options = MachineOptions::default()
         .cluster_endpoint(ADDRESS)
@@ -458,7 +459,7 @@ fn of_page_that_retries() -> Machine {
     Machine::new(options).expect("an address is all that it needs")
 }
 
-/// Hands an answer of the server to a call of the page, and steps on.
+/// Passes a response of the server to a call of the web app, and makes the next step.
 fn answered<T>(call: &mut Call<T>, answer: &Answer, now: Now) -> Result<Step> {
     let headers: Vec<(&str, &str)> = answer
         .headers
@@ -606,7 +607,7 @@ fn a_client_has_tokens_or_none() {
     assert_eq!(error.code(), Code::InvalidArgument);
 }
 
-/// The token that a call gives, and how long it is valid.
+/// The token that a call returns, and for how many seconds it is valid.
 fn token(token: Result<Token>) -> (String, u32) {
     let token = token.expect("a token");
     (token.value.expose().to_owned(), token.expires_in_s)
@@ -674,6 +675,8 @@ fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
         ("POST", "/x/token/"),
         ("GET", "/x/token/control"),
         ("GET", "/api/v1/audit-logs?page=x"),
+        ("GET", "/api/v1/audit-logs?page=+5"),
+        ("GET", "/api/v1/audit-logs?page=1&page=2"),
         ("GET", "/api/v1/audit-logs?a=1"),
         ("POST", "/api/v1/audit-logs"),
     ] {
@@ -737,7 +740,7 @@ fn a_server_that_is_busy_says_when_to_come_back() {
 const RANGE: &str =
     "start=2025-12-31T22:00:00Z&end=2026-01-01T00:00:00Z&window=15m&dimensions=integration,reason";
 
-/// What the range question with this query is read as, or the error.
+/// Reads the range request with this query.
 fn range(query: &str, now: Now) -> Result<WindowsQuestion> {
     let target = format!("{DELIVERY}/windows?{query}");
     let asked = PageRequest {

@@ -20,7 +20,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs rows. `places` says which row of the larger set each of them is, in the same order.
+    /// Packs rows. `places` has the position of each row in the larger set, in the same order.
     #[must_use]
     pub fn new(rows: &Rows, places: &[u32]) -> Self {
         let mut bytes = Vec::new();
@@ -47,7 +47,8 @@ impl Packed {
         &self.bytes
     }
 
-    /// Rows of a larger set that has so many rows; `None` for bytes that no such rows have.
+    /// Reads packed rows of a larger set, which has `of` rows. `None` if the bytes are not packed
+    /// rows of such a set, or if a sum is above 2^64 - 1.
     #[must_use]
     pub fn from_data(data: &[u8], of: usize) -> Option<Self> {
         let mut packed = Self {
@@ -62,21 +63,21 @@ impl Packed {
                 Some(number)
             };
             let place = number()?.checked_add(next)?;
+            if place >= of as u64 {
+                return None;
+            }
             next = place + 1;
             let counts = Counts {
                 success: number()?,
                 errors: number()?,
                 filtered: number()?,
             };
-            if place >= of as u64 {
-                return None;
-            }
             packed.totals = packed.totals.checked_add(counts)?;
         }
         Some(packed)
     }
 
-    /// How many bytes they take, about.
+    /// About how many bytes they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len() + size_of::<Self>()
@@ -121,7 +122,7 @@ pub struct PackedReading {
 }
 
 impl Rows {
-    /// Packed rows of this set as rows of their own.
+    /// Unpacks rows of this set, which become rows of their own.
     #[must_use]
     pub fn unpack(&self, packed: &Packed) -> Self {
         let (places, counts): (Vec<u32>, Vec<Counts>) = packed.iter().unzip();
@@ -143,7 +144,8 @@ impl Rows {
         self.select(&places, &mut sums.into_iter().flatten())
     }
 
-    /// The row of this set with the values of each of some rows. All of them must be in this set.
+    /// For each of some rows, the position of the row of this set with the same values. All of the
+    /// rows must be in this set.
     #[must_use]
     pub fn places_of(&self, rows: &Self) -> Vec<u32> {
         let ids: Vec<Vec<u32>> = self
@@ -219,7 +221,7 @@ mod tests {
                     let again = Packed::from_data(packed.data(), sum.len()).unwrap();
                     prop_assert_eq!(again.totals(), rows.totals());
                     prop_assert_eq!(&sum.unpack(&again), rows);
-                    // Its last row is not one of a smaller set, and its last number is whole.
+                    // Its last row is not in a smaller set, and its last number must be complete.
                     let last = packed.iter().last().map_or(0, |(place, _)| place);
                     let is_empty = packed.data().is_empty();
                     prop_assert_eq!(Packed::from_data(packed.data(), last as usize).is_some(), is_empty);
@@ -231,6 +233,13 @@ mod tests {
                 prop_assert_eq!(sum.sum_of(packed[..1].iter()), first);
             }
         }
+    }
+
+    #[test]
+    fn a_place_may_be_the_largest_number() {
+        let mut data = [0xff; 13];
+        data[9..].copy_from_slice(&[1, 0, 0, 0]);
+        assert!(Packed::from_data(&data, 1).is_none());
     }
 
     #[test]

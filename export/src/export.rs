@@ -1,4 +1,4 @@
-//! An export under way: pieces of bytes, one after the other.
+//! An export in progress: it yields pieces of bytes, one after the other.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use crate::sample::{Group, Sample};
 use crate::source::Source;
 use crate::walk::{Place, Samples, Walk};
 
-/// The most samples that an encoder gets at once.
+/// The maximum number of samples that are passed to an encoder at once.
 const MOST_SAMPLES: usize = 256;
 
-/// The most bytes of a piece, even if the caller allows more: protobuf's readers take messages of up to 2 GiB, and
-/// snappy compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
+/// The maximum size of a piece in bytes, even if the caller allows more. Readers of protobuf accept messages of up to 2
+/// GiB, and snappy compresses up to 4 GiB. Half of the lower limit leaves space for a group that is larger than expected.
 const MOST_BYTES: usize = 1 << 30;
 
-/// An export under way: the counts of one source, or of several, as one document.
+/// An export in progress: the counts of one source, or of several, as one document.
 ///
 /// A clone continues at the same place, and both give the same bytes.
 #[derive(Clone)]
@@ -32,9 +32,10 @@ pub struct Export {
     walk: Walk,
     /// A group that did not fit into the last piece.
     held: Option<(Key, Vec<Sample>)>,
-    /// The number of rounds that were begun.
+    /// The number of rounds in which a group was written.
     rounds: usize,
-    /// Whether something was written before: a piece, or by [`Export::continued`] another export.
+    /// Whether the document has already begun: with a piece of this export or, after [`Export::continued`], with another
+    /// export.
     has_begun: bool,
     is_done: bool,
 }
@@ -44,35 +45,36 @@ struct Fixed {
     form: &'static Form,
     /// At least one.
     sources: Vec<FixedSource>,
-    /// All windows of each source, also those that are left out.
+    /// All windows of each source, including the windows that are left out.
     windows: Arc<[Vec<WindowRows>]>,
     leaves_out_unsettled: bool,
     max_bytes: usize,
     notes: Vec<Note>,
 }
 
-/// What does not change of a source.
+/// What does not change about a source during an export.
 struct FixedSource {
     context: Context,
     dictionaries: Vec<Arc<Dictionary>>,
 }
 
 impl Export {
-    /// Begins an export. Whatever can't be written is found now: nothing is written before.
+    /// Begins an export. All checks happen here, before anything is written.
     ///
     /// # Errors
-    /// `invalid_argument` for labels and names; `count_overflow` for a count above 2^63 - 1, if the format has signed
-    /// 64-bit integers; `inexact_count` for one above 2^53, if the target stores 64-bit floats and `exact` is set;
-    /// `unsupported_by_format` for what else the format can't carry.
+    /// `invalid_argument` for invalid labels and names; `count_overflow` for a count above 2^63 - 1, if the format has
+    /// signed 64-bit integers; `inexact_count` for a count above 2^53, if the destination stores 64-bit floats and
+    /// `exact` is set; `unsupported_by_format` for anything else that the format can't represent.
     pub fn new(source: impl Into<Source>, options: &ExportOptions) -> Result<Self> {
         Self::of_sources([(source.into(), Labels::default())], options)
     }
 
-    /// Begins an export of several sources, each with its own labels; the labels of the options follow them. A text has
-    /// one beginning and one end, and each metric's samples stand together. A message has samples of one source.
+    /// Begins an export of several sources. Each source has its own labels, and the labels of the options follow them. A
+    /// text has one beginning and one end, and all samples of a metric are together. A message has samples of only one
+    /// source.
     ///
     /// # Errors
-    /// Those of [`Export::new`]. `incompatible_tables` for sources of different endpoints or dimensions;
+    /// The errors of [`Export::new`]; `incompatible_tables` for sources of different endpoints or dimensions;
     /// `invalid_argument` without a source, and for labels whose names differ from source to source.
     pub fn of_sources(
         sources: impl IntoIterator<Item = (Source, Labels)>,
@@ -140,13 +142,13 @@ impl Export {
         Ok(export)
     }
 
-    /// Refuses a group whose message is longer than what its receiver reads: it would lose the rest in silence.
+    /// Refuses a group whose message is longer than the destination reads. The destination would silently discard the rest.
     fn check_messages(&self, most: usize) -> Result<()> {
         let may_be_long = |of: &FixedSource| {
             let longest = |values: &Arc<Dictionary>| values.values().map(str::len).max();
             let values: usize = of.dictionaries.iter().filter_map(longest).sum();
-            // Each byte may be escaped by three, in each of three metrics.
-            3 * (of.context.label_bytes + 3 * values + 300) > most
+            // An escaped byte takes three bytes, and the labels are in each of three metrics.
+            3 * (3 * (of.context.label_bytes + values) + 300) > most
         };
         if !self.fixed.sources.iter().any(may_be_long) {
             return Ok(());
@@ -168,7 +170,7 @@ impl Export {
         Ok(())
     }
 
-    /// Which dimension or label of the group after so many samples has the longest value, in words.
+    /// Describes the dimension or label with the longest value in the group that follows the first `before` samples.
     fn longest_label(&self, before: u64) -> Option<String> {
         let (mut export, mut samples) = (self.clone(), Vec::new());
         sending::Source::skip(&mut export, before);
@@ -184,12 +186,12 @@ impl Export {
         Some(format!("{what} has a value of {} bytes", value.len()))
     }
 
-    /// The same export with only these rows of its sources, in this order: the highest counts first, for example. It is for
-    /// formats that are tables of rows ([`Format::is_file`](crate::Format::is_file)). Notes and checks cover all rows,
-    /// not only these.
+    /// Restricts the export to these rows of its sources, in this order, such as the highest counts first. This is for
+    /// formats that are tables of rows ([`Format::is_file`](crate::Format::is_file)). Notes and checks still cover all
+    /// rows.
     ///
     /// # Errors
-    /// `invalid_argument` for a row that isn't there; `unsupported_by_format` for formats with an order of their own.
+    /// `invalid_argument` for a row that does not exist; `unsupported_by_format` for a format that requires another order.
     pub fn choosing(mut self, places: Vec<Place>) -> Result<Self> {
         if self.fixed.form.order != Order::Windows {
             let message = "this format has an order of its own";
@@ -210,21 +212,21 @@ impl Export {
         Ok(self)
     }
 
-    /// The same export as the continuation of a text whose beginning another export of the same columns has written: CSV
-    /// gets no header.
+    /// Makes the export continue a text that another export with the same columns has begun: CSV gets no header.
     #[must_use]
     pub fn continued(mut self) -> Self {
         self.has_begun = true;
         self
     }
 
-    /// What the caller should know: of the first source, then of the others.
+    /// What the caller should know about the export, in the order of the sources.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.fixed.notes
     }
 
-    /// The samples that no piece was begun with, for hosts that write them in a form of their own.
+    /// The samples as values, for callers that write them in another form. Call this before the first piece: samples that
+    /// were already read for a piece are missing.
     #[must_use]
     pub fn samples(&self) -> Samples {
         Samples::new(self.walk.clone())
@@ -257,12 +259,13 @@ impl Export {
         self.fixed.first().revision
     }
 
-    /// Replaces the content of `out` with the next piece. Returns how many samples it has; `None` after the last piece.
+    /// Replaces the contents of `out` with the next piece. Returns how many samples it has; `None` after the last piece.
     pub fn next_piece(&mut self, out: &mut Vec<u8>) -> Option<usize> {
         self.next_piece_of(usize::MAX, out)
     }
 
-    /// The same, with at most so many samples, and at least one: for targets that refuse a message as too large.
+    /// Like [`Export::next_piece`], with at most `most` samples, but at least one. For destinations that refuse a message
+    /// as too large.
     pub fn next_piece_of(&mut self, most: usize, out: &mut Vec<u8>) -> Option<usize> {
         out.clear();
         if self.is_done {
@@ -319,7 +322,7 @@ impl Export {
             }
             next = self.next_group(MOST_SAMPLES.min(most - piece.samples), &mut samples);
         }
-        // A text has a beginning and an end, even without a sample. A message without one is not sent.
+        // A text has a beginning and an end, even without a sample. A message without a sample is not sent.
         if piece.samples == 0 && fixed.form.is_messages {
             return None;
         }
@@ -329,7 +332,7 @@ impl Export {
         Some(piece.samples)
     }
 
-    /// The next group, or what was held of it.
+    /// Reads the next group, or the held rest of a group.
     fn next_group(&mut self, most: usize, samples: &mut Vec<Sample>) -> Option<Key> {
         let Some((key, mut held)) = self.held.take() else {
             return self.walk.next(most, samples);
@@ -352,10 +355,10 @@ impl Export {
         self.held = Some((key, samples));
     }
 
-    /// Writes all pieces that are left.
+    /// Writes all remaining pieces.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_to(&mut self, writer: &mut dyn Write) -> io::Result<()> {
         let mut piece = Vec::new();
         while self.next_piece(&mut piece).is_some() {
@@ -398,13 +401,13 @@ impl sending::Source for Export {
 }
 
 impl Fixed {
-    /// The first source's context. Names of dimensions and labels are the same in all of them.
+    /// The context of the first source. The names of dimensions and labels are the same in all sources.
     fn first(&self) -> &Context {
         &self.sources[0].context
     }
 }
 
-/// Looks for a count that the format, or the system that reads it, can't hold.
+/// Returns an error or a note if there is a count that the format, or the system that reads it, can't represent exactly.
 fn check_numbers(
     rows: &Windowed,
     context: &Context,
@@ -441,7 +444,7 @@ fn check_numbers(
     }))
 }
 
-/// Looks for labels that a system that reads the format does not accept.
+/// Returns notes about labels that a system which reads the format does not accept.
 fn check_labels(rows: &Windowed, context: &Context, form: &Form) -> Vec<Note> {
     let Some(limits) = form.limits else {
         return Vec::new();
@@ -486,7 +489,7 @@ fn long_value(rows: &Windowed, context: &Context, limits: Limits) -> Option<Note
     if !rows.dictionaries.iter().any(has_long) {
         return None;
     }
-    // A dictionary may hold values that no row has.
+    // A dictionary may contain values that no row has.
     let mut keys = rows
         .windows
         .iter()
@@ -498,7 +501,7 @@ fn long_value(rows: &Windowed, context: &Context, limits: Limits) -> Option<Note
     })
 }
 
-/// Takes windows out whose counts may still change or are not all there, and notes which.
+/// Removes the windows whose counts may still change or are incomplete, and returns a note about them.
 fn leave_out_unsettled(source: &mut Source) -> Option<Note> {
     let windows = std::mem::take(&mut source.rows.windows);
     let (settled, others): (Vec<_>, Vec<_>) = windows.into_iter().partition(|rows| rows.settled);
@@ -517,7 +520,7 @@ fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item =
         .map(|(dictionary, id)| dictionary.value(id))
 }
 
-/// The most bytes of a piece, even if the caller allows more.
+/// The maximum size of a piece in bytes, even if the caller allows more.
 fn most_bytes(form: &Form) -> usize {
     match &form.delivery {
         Some(delivery) if delivery.transport == Transport::Datagrams => MOST_BYTES_OF_DATAGRAM,

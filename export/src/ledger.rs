@@ -1,4 +1,4 @@
-//! Running totals of settled windows: counters for a scrape, which never go down.
+//! Running totals of settled windows, as counters for a scrape. They never decrease.
 
 use std::collections::BTreeMap;
 
@@ -23,48 +23,48 @@ const KIND: DocumentKind = DocumentKind {
 
 /// Running totals of settled windows, by group.
 ///
-/// A follow gives each window's last revision once, as settled, and only that is added: so a total never goes down.
-/// The document, [`Ledger::to_json`], holds the totals and the state of the follow together. Store it after each
-/// revision, in one step: then a process that is ended at any moment, and started again with the document and its state,
-/// goes on as if nothing had happened.
+/// A follow returns the last revision of each window exactly once, marked as settled. Only that revision is added, so a
+/// total never decreases. The document, [`Ledger::to_json`], contains both the totals and the state of the follow. Store
+/// it atomically after each revision. Then the process can end at any moment: after a restart with the document, and with
+/// a follow that resumes from its state, no revision is lost or added twice.
 ///
-/// Only one process at a time may use a document: the process that stores a new document replaces only the one that it has
-/// loaded. A document doesn't show whether it is an older one, and an older document would let totals decrease.
+/// Only one process at a time may use a document, and a process may replace only the document that it has loaded. A
+/// document does not show whether it is outdated, and an outdated document would let totals decrease.
 ///
-/// A scrape reads the totals as [`Ledger::openmetrics`], and OTLP gets them as cumulative sums: [`Ledger::stamp`],
-/// [`Ledger::totals`].
+/// A scrape gets the totals as text from [`Ledger::openmetrics`]. OTLP gets them as cumulative sums from
+/// [`Ledger::stamp`] and [`Ledger::totals`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// What is counted; `None` before the first revision.
     subject: Option<Subject>,
-    /// Whose counts they are.
+    /// The cluster and the client that the counts belong to.
     identity: Identity,
-    /// Per group, the three sums.
+    /// The three sums of each group.
     totals: BTreeMap<Vec<String>, [u64; 3]>,
-    /// The windows that were added, joined where they meet; sorted.
+    /// The windows that were added, sorted. Adjacent windows are joined.
     windows: Vec<Window>,
     /// The end of the newest window that was added.
     settled_until: Option<Timestamp>,
-    /// The state of the follow.
+    /// The state of the follow after the last revision that was added.
     state: Option<String>,
-    /// When the totals were 0, by the clock of the host.
+    /// When the totals were 0, by the caller's clock.
     began: Option<Timestamp>,
-    /// The time that the totals were stamped with last.
+    /// The timestamp of the last stamp.
     stamped: Option<Timestamp>,
-    /// By how much the clock of the host was ahead of the service's when the last revision was read.
+    /// By how many milliseconds the caller's clock was ahead of the service's clock when the last revision was read.
     clock_ahead_ms: u64,
 }
 
 /// How a revision is added: [`Ledger::add_rows`] and [`Ledger::add_at`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// Whether the window is settled. Otherwise only the state is taken.
+    /// Whether the window is settled. Otherwise, only the state is stored.
     pub settled: bool,
     /// The state of the follow after the revision.
     pub state: String,
-    /// Whether windows before it may have been skipped.
+    /// Whether windows before this one may have been skipped.
     pub allow_gap: bool,
-    /// By how much the clock of the host was ahead: [`Revision::clock_ahead_ms`].
+    /// By how many milliseconds the caller's clock was ahead: [`Revision::clock_ahead_ms`].
     pub clock_ahead_ms: u64,
 }
 
@@ -90,9 +90,9 @@ struct SavedLedger {
     stamped: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "is_none")]
     clock_ahead_ms: u64,
-    /// The edges of windows.
+    /// The start and the end of each window.
     windows: Vec<(Timestamp, Timestamp)>,
-    /// The values of each group, and its sums as texts.
+    /// The values of each group, and its sums as decimal strings.
     totals: Vec<(Vec<String>, [String; 3])>,
 }
 
@@ -106,7 +106,7 @@ pub struct Counter {
     pub help: String,
     /// The names of the labels.
     pub labels: Vec<String>,
-    /// For each group the values of its labels, and the count.
+    /// The values of each group's labels, and its count.
     pub samples: Vec<(Vec<String>, u64)>,
 }
 
@@ -114,7 +114,7 @@ impl Ledger {
     /// Reads a document that [`Ledger::to_json`] wrote.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for one that is torn or was changed.
+    /// `invalid_checkpoint` for a document that is truncated or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let fields = KIND.read(json)?;
         let saved: SavedLedger =
@@ -161,7 +161,7 @@ impl Ledger {
         })
     }
 
-    /// The document to store: JSON with the totals and the state of the follow. It holds no secret.
+    /// The document to store: JSON with the totals and the state of the follow. It contains no secret.
     #[must_use]
     pub fn to_json(&self) -> String {
         let totals = self.totals.iter();
@@ -183,7 +183,7 @@ impl Ledger {
                 .map(|(values, sums)| (values.clone(), sums.map(|sum| sum.to_string())))
                 .collect(),
         };
-        // A struct of texts can be written.
+        // Serializing a struct of strings does not fail.
         KIND.write(&serde_json::to_string(&saved).unwrap_or_default())
     }
 
@@ -206,33 +206,34 @@ impl Ledger {
         self.stamped
     }
 
-    /// Takes the state of a follow that has given no revision yet: one that is started again before its first revision
-    /// begins at the same window. A state that is there already stays.
+    /// Stores the state of a follow that has returned no revision yet. If the follow is restarted before its first
+    /// revision, it then begins at the same window. If the ledger already has a state, this does nothing.
     pub fn begin(&mut self, state: String) {
         self.state.get_or_insert(state);
     }
 
-    /// Takes a revision and the state of its follow after it. The counts are added if the window is settled.
+    /// Adds a revision, and stores the state of its follow after the revision. The counts are added only if the window is
+    /// settled.
     ///
-    /// The first revision, or [`Ledger::begin`], decides where the totals begin. From there on, no window may be skipped:
-    /// each window that the state in the ledger still had to come is in the totals, or still to come in the new state. So a
-    /// window that can't be read for days delays no other one.
+    /// The first revision, or [`Ledger::begin`], determines where the totals begin. After that, no window may be skipped:
+    /// each window that the stored state still had to settle must be in the totals, or still unsettled in the new state.
+    /// A follow may settle windows in any order, so a window that can't be read for days does not delay the others.
     ///
     /// # Errors
-    /// `incompatible_tables` for counts by other dimensions, of another metric, cluster or client,
-    /// `overlapping_coverage` for a settled window that was added before, `out_of_order` if one was skipped,
-    /// `invalid_argument` for an empty state, `invalid_checkpoint` for one that was torn or changed, `sum_overflow`. The
-    /// ledger is unchanged then.
+    /// `incompatible_tables` for counts by other dimensions, or of another metric, cluster or client;
+    /// `overlapping_coverage` for a settled window that was added before; `out_of_order` if a window was skipped, or if
+    /// the ledger already has this state; `invalid_argument` for an empty state; `invalid_checkpoint` for a state that is
+    /// truncated or was changed; `sum_overflow`. After an error, the ledger is unchanged.
     pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
         let addition = Addition::of(revision, state);
         self.add_rows(&revision.table.windowed(), addition)
     }
 
-    /// The same, also if windows before it were skipped: the totals don't have their counts. This is for the first revision
-    /// after a time whose counts can't be read any more.
+    /// Like [`Ledger::add`], but windows before this one may have been skipped. The totals don't contain their counts.
+    /// This is for the first revision after a range whose counts can't be read any more.
     ///
     /// # Errors
-    /// The same, except for windows that were skipped.
+    /// The errors of [`Ledger::add`], except the one for a skipped window.
     pub fn add_allowing_gap(&mut self, revision: &Revision, state: String) -> Result<()> {
         let addition = Addition {
             allow_gap: true,
@@ -241,10 +242,10 @@ impl Ledger {
         self.add_rows(&revision.table.windowed(), addition)
     }
 
-    /// The same, with the rows of the revision's table.
+    /// Like [`Ledger::add`], with the rows of the revision's table.
     ///
     /// # Errors
-    /// The same.
+    /// The errors of [`Ledger::add`].
     pub fn add_rows(&mut self, rows: &Windowed, addition: Addition) -> Result<()> {
         let Addition {
             settled,
@@ -278,7 +279,7 @@ impl Ledger {
         let newest = added.clone().map(|rows| rows.window.end()).max();
         let settled_until = self.settled_until.max(newest);
         let after = Coming::of(&state, settled_until)?;
-        // `begin` takes any text as the state. If it can't be read, nothing is known.
+        // `begin` accepts any text as the state. If the text can't be parsed, skipped windows can't be found.
         let before = self.state.as_deref();
         let before = before.and_then(|state| Coming::of(state, self.settled_until).ok().flatten());
         let skipped = before
@@ -307,7 +308,7 @@ impl Ledger {
             }
             sums.insert(values, after);
         }
-        // Nothing is changed before everything was found right.
+        // All checks have passed: only now does the ledger change.
         self.totals.extend(sums);
         self.settled_until = settled_until;
         self.windows = windows;
@@ -318,42 +319,51 @@ impl Ledger {
         Ok(())
     }
 
-    /// The same for a host that knows the service's clock by revisions only, with the time of its own clock. If that is
-    /// ahead, the totals begin with the first revision. Stamp the totals with [`Ledger::stamp_at`].
+    /// Like [`Ledger::add_rows`], for a caller that learns the service's time only from revisions. `unix_ms` is the time
+    /// of the caller's own clock. If that clock is ahead when the first revision is added, the totals begin at the time
+    /// of this call, and earlier stamps are discarded. Stamp such totals with [`Ledger::stamp_at`].
     ///
     /// # Errors
-    /// The same, and `invalid_timestamp` for a clock outside of the years 0 to 9999.
+    /// The errors of [`Ledger::add`], and `invalid_timestamp` if the clock is outside of the years 0 to 9999. After an
+    /// error, the ledger is as it was before.
     pub fn add_at(&mut self, rows: &Windowed, addition: Addition, unix_ms: i64) -> Result<()> {
-        let is_first = self.subject.is_none();
-        self.add_rows(rows, addition)?;
-        if is_first && self.clock_ahead_ms > 0 {
-            // Nothing was sent before, so a stamp that was made before the service's clock was known does not count.
-            (self.began, self.stamped) = (None, None);
-            self.stamp_at(unix_ms)?;
+        if self.subject.is_some() {
+            return self.add_rows(rows, addition);
         }
+        let mut first = self.clone();
+        first.add_rows(rows, addition)?;
+        if first.clock_ahead_ms > 0 {
+            // Nothing was sent before, so stamps from before the service's time was known can be discarded.
+            (first.began, first.stamped) = (None, None);
+            first.stamp_at(unix_ms)?;
+        }
+        *self = first;
         Ok(())
     }
 
-    /// Stamps the totals like [`Ledger::stamp`] with the time of a clock that may be ahead by as much as when the last
-    /// revision was read. Once the clock is set right, times go on from the last stamp.
+    /// Stamps the totals like [`Ledger::stamp`], with the time of a clock that may be ahead of the service's clock:
+    /// subtracts the difference that was measured when the last revision was read. If the clock has been corrected since
+    /// then, the timestamps continue after the last stamp.
     ///
     /// # Errors
-    /// Those of [`Ledger::stamp`].
+    /// The errors of [`Ledger::stamp`].
     pub fn stamp_at(&mut self, unix_ms: i64) -> Result<()> {
         let before_ms = self.stamped.map_or(i64::MIN, Timestamp::unix_ms);
         let service_ms = unix_ms.saturating_sub_unsigned(self.clock_ahead_ms);
         self.stamp(service_ms.max(before_ms.min(unix_ms)))
     }
 
-    /// Stamps the totals with the time that [`Ledger::totals`] shows: the clock of the host, but always later than the time
-    /// before, also if the clock was set back. The first stamp is when the totals begin, and stays. So stamp a ledger
-    /// before the first revision is added, and before each message; store the document before the message is sent.
+    /// Sets the timestamp of [`Ledger::totals`] to the time of the caller's clock, but always later than the last stamp,
+    /// even if the clock was set back. The first stamp also sets the time at which the totals begin. So stamp a ledger
+    /// before the first revision is added and before each message, and store the document before the message is sent.
     ///
-    /// A clock that is ahead would make the ledger useless once it is set right. If the host knows the service's time, give
-    /// the earlier of the two.
+    /// If a clock was ahead by more than five minutes and is then corrected, the ledger can't be stamped until the clock
+    /// is within five minutes of the last stamp. If the caller knows the service's time, it should pass the earlier of
+    /// the two times.
     ///
     /// # Errors
-    /// `invalid_checkpoint` if the time before is more than five minutes ahead of the clock.
+    /// `invalid_checkpoint` if the last stamp is more than five minutes ahead of the clock; `invalid_timestamp` if the
+    /// clock is outside of the years 0 to 9999.
     pub fn stamp(&mut self, unix_ms: i64) -> Result<()> {
         let at = |ms| {
             let message = "the clock is outside of the years 0 to 9999";
@@ -368,8 +378,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The totals of the last [`Ledger::stamp`], for an [`Export`](crate::Export) in a format that has running totals:
-    /// OTLP. The same totals may be sent any number of times.
+    /// The totals at the last [`Ledger::stamp`], for an [`Export`](crate::Export) in a format that has running totals,
+    /// which is OTLP. The same totals may be sent any number of times.
     ///
     /// ```
     /// use tallyfold_export::{Export, ExportOptions, Format, Ledger};
@@ -406,7 +416,7 @@ impl Ledger {
         })
     }
 
-    /// Says which total is above 2^53, if one is: Prometheus stores 64-bit floats, and would round it. The text has all digits.
+    /// Returns a note if a total is above 2^53: the text has all digits, but Prometheus stores 64-bit floats and rounds them.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
         let is_inexact = |sum: &u64| *sum > Numbers::Floats.most();
@@ -419,11 +429,11 @@ impl Ledger {
         })
     }
 
-    /// The totals as counters, with labels that each gets and a name that replaces the usual one, as in
+    /// The totals as counters with these labels. `name` replaces the usual prefix of their names, as in
     /// [`ExportOptions`](crate::ExportOptions).
     ///
     /// # Errors
-    /// `invalid_argument` for the labels and the name.
+    /// `invalid_argument` for an invalid label or name.
     pub fn counters(&self, labels: &Labels, name: Option<&str>) -> Result<Vec<Counter>> {
         let context = self.context(labels, name)?;
         Ok(self.counters_of(&context))
@@ -451,11 +461,11 @@ impl Ledger {
         CountName::ALL.iter().enumerate().map(counter).collect()
     }
 
-    /// Adds the totals to a scrape, with the end of the newest window that was added. An empty label is left out: for
-    /// Prometheus it is the same as none.
+    /// Adds the totals and the end of the newest added window to a scrape. A label with an empty value is left out,
+    /// because for Prometheus it is the same as no label.
     ///
     /// # Errors
-    /// `invalid_argument` for the labels and the name.
+    /// `invalid_argument` for an invalid label or name.
     pub fn add_to(&self, scrape: &mut Scrape, labels: &Labels, name: Option<&str>) -> Result<()> {
         let context = self.context(labels, name)?;
         for counter in self.counters_of(&context) {
@@ -479,10 +489,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// The totals as OpenMetrics text 1.0, for a scrape, with the end of the newest window that was added.
+    /// The totals and the end of the newest added window, as OpenMetrics text 1.0 for a scrape.
     ///
     /// # Errors
-    /// `invalid_argument` for the labels and the name.
+    /// `invalid_argument` for an invalid label or name.
     pub fn openmetrics(&self, labels: &Labels, name: Option<&str>) -> Result<String> {
         let mut scrape = Scrape::default();
         self.add_to(&mut scrape, labels, name)?;
@@ -501,14 +511,14 @@ impl Ledger {
             is_total: true,
             ..Source::of_rows(rows, None)
         };
-        // Each sample of a counter has a value for each name of a label.
+        // Keeps labels with empty values, because each sample of a counter has a value for each label name.
         Context::new(&source, labels.clone(), name, None, false)
     }
 
     fn dimensions(&self) -> Result<Dimensions> {
         match self.subject {
             Some(subject) => Ok(subject.dimensions),
-            // Any may come: no label may have the name of one.
+            // The first revision may have any dimensions, so no label may have the name of one.
             None => Dimensions::kept(Dimension::ALL),
         }
     }
@@ -525,7 +535,7 @@ impl Addition {
     }
 }
 
-/// These windows and another one, which must not overlap them; joined where they meet.
+/// Adds a window to these windows, which it must not overlap. Adjacent windows are joined.
 fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     if windows.iter().any(|window| window.overlaps(added)) {
         let message = format!(
@@ -555,9 +565,9 @@ fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
 
 /// The windows that a follow still has to settle.
 struct Coming {
-    /// Those that it has opened; sorted.
+    /// The windows that it has opened, sorted.
     open: Vec<Window>,
-    /// Where the others start.
+    /// The start of the first window that it has not opened.
     next: Timestamp,
 }
 
@@ -565,9 +575,9 @@ struct Coming {
 #[derive(Deserialize)]
 struct FollowWindows {
     next: String,
-    /// The edges of open windows without a reading.
+    /// The starts and ends of the open windows that were not read yet.
     unread: Vec<String>,
-    /// The open windows with one.
+    /// The open windows that were read.
     table: Option<ReadWindows>,
 }
 
@@ -583,8 +593,8 @@ struct ReadWindow {
 }
 
 impl Coming {
-    /// Reads the state of a follow. A host with states of its own gives windows in order: what is to come follows the
-    /// newest settled window. `None` if nothing is known.
+    /// Parses the state of a follow. With any other state, the caller adds windows in order, so the next window begins at
+    /// `settled_until`; returns `None` if there is none.
     fn of(state: &str, settled_until: Option<Timestamp>) -> Result<Option<Self>> {
         if !Follow::is_state(state)? {
             let open = Vec::new();
@@ -605,7 +615,7 @@ impl Coming {
         Ok(Some(Self { open, next }))
     }
 
-    /// The first stretch of time that was to come, and that is neither in these windows nor to come any more.
+    /// Returns the first range that was still to be settled, but is neither in `windows` nor still to be settled in `after`.
     fn gap(self, after: Self, windows: &[Window]) -> Option<Window> {
         let mut known = [windows, &after.open].concat();
         known.sort_unstable();

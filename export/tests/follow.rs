@@ -1,4 +1,4 @@
-//! A follow whose revisions go to an outbox and a ledger, in a process that ends at any moment.
+//! An outbox and a ledger that receive the revisions of a follow, in a process that may end at any moment.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ fn options(state: Option<String>) -> FollowOptions {
         .state(state)
 }
 
-/// Events that arrive late: into a window that ended less than the settling time ago.
+/// Records events late, in a window that ended less than the settling time ago.
 fn arrive_late(host: &mut Host, minutes_ago: i64, count: u64) {
     let instant = Timestamp::from_unix_ms(host.now.unix_ms - minutes_ago * 60_000).unwrap();
     let event = SandboxEvent::with_defaults(
@@ -48,8 +48,8 @@ fn arrive_late(host: &mut Host, minutes_ago: i64, count: u64) {
     host.sandbox.record(&event).unwrap();
 }
 
-/// Drives a follow to its end. `take` gets each revision and the state after it, and gives the state to go on from in a
-/// new process, if this one is to end.
+/// Drives a follow to its end. `take` receives each revision and the state after it. To end the process, it returns the
+/// state from which a new process resumes.
 fn follow(
     late: &[(i64, u64)],
     take: impl FnMut(&Revision, String) -> Option<Option<String>>,
@@ -57,7 +57,7 @@ fn follow(
     follow_unless(|_, _| false, late, take)
 }
 
-/// The same with a service that refuses a window as long as `is_refused` says so.
+/// Like [`follow`], with a service that refuses requests for a window while `is_refused` returns true.
 fn follow_unless(
     is_refused: impl Fn(Window, Now) -> bool,
     late: &[(i64, u64)],
@@ -100,7 +100,7 @@ fn follow_unless(
     }
 }
 
-/// What the service says in the end.
+/// The sums that the service returns in the end.
 fn truth(host: &mut Host) -> Sums {
     let query = QueryOptions::new(range(), &DIMENSIONS);
     let mut call = host.machine.event_delivery(&query).unwrap();
@@ -108,7 +108,7 @@ fn truth(host: &mut Host) -> Sums {
     sums(&Source::from(&call.output().unwrap()))
 }
 
-/// The sums of what an export writes, read back from NDJSON.
+/// The sums of all samples of an export, parsed from NDJSON.
 fn sums(source: &Source) -> Sums {
     let mut export = Export::new(
         source.clone(),
@@ -151,7 +151,7 @@ fn totals(ledger: &Ledger) -> Sums {
     totals
 }
 
-/// Which revisions are lost to a crash, of which each is followed by one that is not.
+/// At which points a process crashes. Two points without a crash follow each of them, so that the follow makes progress.
 fn crashes() -> impl Strategy<Value = Vec<bool>> {
     proptest::collection::vec(any::<bool>(), 1..20).prop_map(|crashes| {
         crashes
@@ -162,7 +162,7 @@ fn crashes() -> impl Strategy<Value = Vec<bool>> {
 }
 
 fn late() -> impl Strategy<Value = Vec<(i64, u64)>> {
-    // A window of 15 minutes settles an hour after its end: what is newer than 45 minutes is always read.
+    // A window of 15 minutes settles an hour after its end, so events that are at most 45 minutes late are always read.
     proptest::collection::vec((1..45_i64, 1..100_u64), 1..8)
 }
 
@@ -196,7 +196,7 @@ proptest! {
     fn an_outbox_sends_each_revision_as_it_was(crashes in crashes(), late in late()) {
         let mut crashes = crashes.into_iter().cycle();
         let mut stored = Outbox::default().to_json();
-        // What a receiver has that keeps one value for each sample.
+        // The samples at a destination that keeps one value for each sample.
         let mut received: BTreeMap<(String, u32), Sums> = BTreeMap::new();
         let mut host = follow(&late, |revision, state| {
             let mut outbox = Outbox::from_json(stored.as_bytes()).unwrap();
@@ -205,7 +205,7 @@ proptest! {
                 return Some(Outbox::from_json(stored.as_bytes()).unwrap().state().map(str::to_owned));
             }
             stored = outbox.to_json();
-            // It may be sent, and sent again after a crash.
+            // The revision may be sent once more after a crash.
             for _ in 0..2 {
                 let outbox = Outbox::from_json(stored.as_bytes()).unwrap();
                 let (source, finished) = outbox.pending(Format::Influx).unwrap().unwrap();
@@ -236,7 +236,7 @@ proptest! {
     fn a_receiver_of_totals_sees_them_grow(crashes in crashes(), late in late(), seconds in proptest::collection::vec(-250..0_i64, 1..20)) {
         let mut crashes = crashes.into_iter().cycle();
         let mut seconds = seconds.into_iter().cycle();
-        // The clock of the host, which is set back now and then, by less than five minutes.
+        // The caller's clock. It is sometimes set back by less than five minutes.
         let mut latest = 1_767_400_000_000_i64;
         let mut ledger = Ledger::default();
         ledger.stamp(latest).unwrap();
@@ -250,7 +250,7 @@ proptest! {
                 return Some(Ledger::from_json(stored.as_bytes()).unwrap().state().map(str::to_owned));
             }
             stored = ledger.to_json();
-            // A process that ends while it sends is followed by one that sends the same totals.
+            // If a process ends while it sends, the next process sends the same totals.
             for _ in 0..2 {
                 latest += 100_000;
                 let clock = latest + seconds.next().unwrap_or_default() * 1_000;
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// The only start and time of a ledger's OTLP message, and its sums.
+/// The start and the timestamp that all points of a ledger's OTLP messages have, and their sums.
 fn received(ledger: &Ledger) -> (String, u64, Sums) {
     let options = ExportOptions::with_defaults(Format::OtlpJson);
     let mut export = Export::new(ledger.totals().unwrap(), &options).unwrap();
@@ -331,7 +331,7 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     let mut ledger = Ledger::default();
     assert_eq!(ledger.totals().unwrap_err().code(), Code::OutOfOrder);
     ledger.stamp(NOW).unwrap();
-    // No revision yet, and so nothing to send.
+    // There is no revision yet, so there is nothing to send.
     let options = ExportOptions::with_defaults(Format::Otlp);
     let mut empty = Export::new(ledger.totals().unwrap(), &options).unwrap();
     assert_eq!(empty.next_piece(&mut Vec::new()), None);
@@ -353,14 +353,14 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
         assert_eq!(sums, totals(&next));
         ledger = next;
     }
-    // Five minutes before the last time.
+    // The clock is more than five minutes before the last stamp.
     let before = ledger.clone();
     let error = ledger.stamp(NOW - 210_001).unwrap_err();
     assert_eq!(error.code(), Code::InvalidCheckpoint);
     assert!(error.to_string().contains("from the future"), "{error}");
     assert_eq!(ledger, before);
     assert!(ledger.stamp(i64::MAX).is_err());
-    // Another ledger has another start, and one that was never stamped begins when it is first stamped.
+    // Another ledger has another start. A ledger that was never stamped begins with its first stamp.
     let mut other = Ledger::default();
     other.add_rows(&table, addition("other")).unwrap();
     other.stamp(NOW + 1).unwrap();
@@ -377,7 +377,7 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     }
 }
 
-/// A settled revision, read by the right clock.
+/// Adds a settled revision for a caller whose clock is right.
 fn addition(state: &str) -> Addition {
     Addition {
         settled: true,
@@ -387,7 +387,24 @@ fn addition(state: &str) -> Addition {
     }
 }
 
-/// A host whose clock is three hours ahead has read revisions by it, and then it is set right.
+#[test]
+fn a_revision_whose_time_is_unknown_is_not_added() {
+    let (revision, state) = first();
+    let rows = revision.table.windowed();
+    let mut ledger = Ledger::default();
+    ledger.stamp_at(1_767_400_000_000).unwrap();
+    let before = ledger.clone();
+    let ahead = || Addition {
+        clock_ahead_ms: 1,
+        ..addition(&state)
+    };
+    let error = ledger.add_at(&rows, ahead(), i64::MAX).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidTimestamp);
+    assert_eq!(ledger, before);
+    ledger.add_at(&rows, ahead(), 1_767_400_000_000).unwrap();
+}
+
+/// A caller adds revisions while its clock is three hours ahead. Then the clock is corrected.
 #[test]
 fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
     const NOW: i64 = 1_767_400_000_000;
@@ -396,7 +413,7 @@ fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
     let (revision, state) = first();
     let rows = revision.table.windowed();
     let mut ledger = Ledger::default();
-    // Before the first revision, nothing is known but the wrong clock.
+    // Before the first revision, the caller knows only its own wrong clock.
     ledger.stamp_at(NOW + AHEAD).unwrap();
     let ahead = Addition {
         clock_ahead_ms: AHEAD.unsigned_abs(),
@@ -406,7 +423,7 @@ fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
     let start = ns(NOW).to_string();
     for (clock, time) in [
         (NOW + AHEAD + 60_000, NOW + 60_000),
-        // The clock is set right, and no revision has come since.
+        // The clock was corrected, and there was no revision since then.
         (NOW + 90_000, NOW + 60_001),
         (NOW + 120_000, NOW + 60_002),
     ] {
@@ -422,7 +439,7 @@ fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
     ledger.add_at(&rows, again, NOW + 150_000).unwrap();
     ledger.stamp_at(NOW + 150_000).unwrap();
     assert_eq!(received(&ledger).1, ns(NOW + 150_000));
-    // A clock that is behind the last time is still an error.
+    // It is still an error if the clock is more than five minutes before the last stamp.
     let error = ledger.stamp_at(NOW - 210_001).unwrap_err();
     assert_eq!(error.code(), Code::InvalidCheckpoint);
 }
@@ -602,8 +619,9 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
     assert_eq!(error.argument_name(), Some("labels"));
 }
 
-/// An older document is like any other. What it sends again has the same revision, window and labels, and another value if
-/// events came meanwhile: so a receiver that refuses another value can tell.
+/// A document does not show that it is outdated. A sample that is sent again from it has the same revision, window and
+/// labels, but another value if events arrived since then. So a destination that refuses another value for the same
+/// sample detects it.
 #[test]
 fn an_older_outbox_sends_another_value_for_the_same_sample() {
     let window = Window::parse("2026-01-02T10:00:00Z", "2026-01-02T10:15:00Z").unwrap();
@@ -655,7 +673,7 @@ fn an_older_outbox_sends_another_value_for_the_same_sample() {
     assert_ne!(again_value, value);
 }
 
-/// Also before the first revision, and without writing to a terminal what is in it.
+/// This also holds before the first revision. The error does not print control or invisible characters of the name.
 #[test]
 fn a_name_that_is_no_name_of_a_metric_is_refused() {
     let (revision, state) = first();
@@ -700,7 +718,7 @@ fn a_name_that_is_no_name_of_a_metric_is_refused() {
     );
 }
 
-/// A follow that was begun without the state of the ledger gives windows again that were counted.
+/// A follow that begins without the state of the ledger returns windows again that were already added.
 #[test]
 fn a_window_is_added_once() {
     let mut ledger = Ledger::default();
@@ -726,7 +744,7 @@ fn a_window_is_added_once() {
     assert_eq!(totals(&again), whole);
 }
 
-/// A host that loses a settled window learns it at the next revision, and can still go on from the ledger's state.
+/// A caller that loses a settled window gets an error at the next revision, and can still resume from the state in the ledger.
 #[test]
 fn a_skipped_window_is_refused() {
     let mut ledger = Ledger::default();
@@ -752,7 +770,7 @@ fn a_skipped_window_is_refused() {
     assert!(refused.is_some());
     assert_eq!(totals(&ledger), truth(&mut host));
 
-    // A follow that begins again later, without the state of the ledger, has skipped what is between.
+    // A follow that begins later, without the state of the ledger, has skipped the windows before it.
     let quarter = TimeStep::parse("15m").unwrap();
     let later = Timestamp::parse("2026-01-02T13:00:00Z").unwrap();
     let later = FollowOptions::new(Metric::EventDelivery, later, &DIMENSIONS, quarter);
@@ -772,7 +790,7 @@ fn revisions() -> (Vec<(Revision, String)>, Host) {
     (all, host)
 }
 
-/// The first settled revision gets lost, so only provisional ones were added before it.
+/// The first settled revision is lost, so only provisional revisions were added before it.
 #[test]
 fn a_first_window_that_is_skipped_is_refused() {
     let (all, host) = revisions();
@@ -790,14 +808,14 @@ fn a_first_window_that_is_skipped_is_refused() {
     let text = format!("{:?} was skipped", all[lost].0.window);
     assert!(error.message().starts_with(&text), "{error}");
 
-    // The same if the ledger has only the state of a follow that had given no revision yet.
+    // The error is the same if the ledger has only the state of a follow that had returned no revision yet.
     let mut ledger = Ledger::default();
     ledger.begin(host.machine.follow(&options(None)).unwrap().state());
     let error = ledger.add(next, state.clone()).unwrap_err();
     assert!(error.message().starts_with(&text), "{error}");
 }
 
-/// A day whose counts nobody has any more is left out on purpose.
+/// The caller deliberately skips windows whose counts can't be read any more.
 #[test]
 fn a_gap_is_named_whole_and_allowed_on_purpose() {
     let (all, mut host) = revisions();
@@ -815,7 +833,7 @@ fn a_gap_is_named_whole_and_allowed_on_purpose() {
     assert!(error.message().starts_with(&text), "{error}");
     assert_eq!(ledger, before);
     ledger.add_allowing_gap(next, state.clone()).unwrap();
-    // It is restarted, and the gap is no error any more.
+    // After a restart, the gap is no longer an error.
     let mut ledger = Ledger::from_json(ledger.to_json().as_bytes()).unwrap();
     for (revision, state) in after {
         ledger.add(revision, state.clone()).unwrap();
@@ -825,12 +843,12 @@ fn a_gap_is_named_whole_and_allowed_on_purpose() {
         add(&mut whole, sums(&Source::from(&lost.table)));
     }
     assert_eq!(whole, truth(&mut host));
-    // A window twice stays an error.
+    // It is still an error to add a window twice.
     let error = ledger.add_allowing_gap(first, "another".to_owned());
     assert_eq!(error.unwrap_err().code(), Code::OverlappingCoverage);
 }
 
-/// A window that can't be read for hours is no gap: it is still to come.
+/// A window that can't be read for hours isn't a gap, because the follow still has to settle it.
 #[test]
 fn a_window_that_can_not_be_read_delays_no_other_one() {
     let late = Window::parse("2026-01-02T10:15:00Z", "2026-01-02T10:30:00Z").unwrap();
@@ -850,7 +868,7 @@ fn a_window_that_can_not_be_read_delays_no_other_one() {
     assert_eq!(totals(&ledger), truth(&mut host));
 }
 
-/// A gap that was allowed is none later, although a window before it is still to come.
+/// A gap that was allowed is not reported again, even if a window before it is not settled yet.
 #[test]
 fn a_gap_is_allowed_once() {
     let late = Window::parse("2026-01-02T10:00:00Z", "2026-01-02T10:15:00Z").unwrap();
@@ -876,7 +894,7 @@ fn a_gap_is_allowed_once() {
     assert_eq!((settled, lost), (8, 1));
 }
 
-/// A host that has states of its own gives windows in order, or says that it leaves some out.
+/// A caller with its own states must add windows in order, or allow the gap.
 #[test]
 fn a_gap_is_refused_whatever_the_state_is() {
     let (all, _) = revisions();
@@ -891,7 +909,7 @@ fn a_gap_is_refused_whatever_the_state_is() {
     assert_eq!(add(3).unwrap_err().code(), Code::OutOfOrder);
     add(2).unwrap();
     add(3).unwrap();
-    // A state of a follow that was torn.
+    // This is the truncated state of a follow.
     let (next, state) = settled[4];
     let error = ledger.add(next, state[..state.len() - 1].to_owned());
     let error = error.unwrap_err();

@@ -163,6 +163,10 @@ fn a_datagram_that_its_receiver_would_cut_is_refused() {
         longest + 1
     );
     assert!(error.message().contains(&named), "{error}");
+    // Each of these bytes is escaped, so it takes three.
+    let escaped = options(Format::DogStatsD, &[("team", &"|".repeat(2_000))]);
+    let error = Export::new(&of(1), &escaped).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("the label team"), "{error}");
     let long = "y".repeat(3_000);
     let two = rows(&[(["a", "b"], [1, 0, 0]), ([long.as_str(), "c"], [1, 0, 0])]);
     let two = table(
@@ -180,7 +184,7 @@ fn a_datagram_that_its_receiver_would_cut_is_refused() {
     // An agent with a larger buffer.
     let larger = plain.max_bytes(20_000);
     assert_eq!(lines(longest + 1, &larger).lines().count(), 3);
-    // No datagram has more.
+    // No datagram can have more than 65,507 bytes.
     for (format, length) in [(Format::DogStatsD, 22_000), (Format::StatsD, 22_000)] {
         let all = options(format, &[])
             .max_bytes(1 << 20)
@@ -320,7 +324,7 @@ fn statsd_refuses_what_it_would_count_in_the_present() {
         assert!(message.contains("dogstatsd"), "{message}");
     };
     let at = |seconds: i64| options(Format::StatsD, &[]).now_ms((DAY + seconds) * 1000);
-    // A window of 15 minutes just ended for as long as it lasted.
+    // A window of 15 minutes counts as just ended for 15 minutes.
     assert!(Export::new(&quarter(), &at(900)).is_ok());
     assert!(Export::new(&quarter(), &at(1800)).is_ok());
     refused(&at(1801));
@@ -345,7 +349,7 @@ fn a_value_that_a_reader_does_not_take_is_noted() {
         let other = whole
             .filter(&[("integration".to_owned(), vec!["b".to_owned()])])
             .unwrap();
-        // StatsD has no times, so it does not take this window, and a datagram of DogStatsD would be too long.
+        // StatsD has no timestamps, so it refuses this window, and a datagram of DogStatsD would be too long.
         let formats = Format::ALL
             .iter()
             .filter(|format| !matches!(format, Format::StatsD | Format::DogStatsD));
@@ -394,7 +398,7 @@ fn labels_that_a_reader_does_not_take_are_noted() {
     };
     let named = |bytes: usize| vec![("n".repeat(bytes), "x".to_owned())];
     let valued = |bytes: usize| vec![("own".to_owned(), "x".repeat(bytes))];
-    // VictoriaMetrics makes one label of the name of a metric, and of OTLP three more. Each row has two dimensions.
+    // VictoriaMetrics makes a label from the name of a metric, and three more for OTLP. Each row has two dimensions.
     for (format, most) in [
         (Format::RemoteWrite, 37),
         (Format::RemoteWrite2, 37),
@@ -518,7 +522,7 @@ fn counts_that_a_target_rounds_are_named_and_those_it_cannot_hold_refused() {
     }
 }
 
-/// All single counts that are to be read.
+/// All single counts that a reader must find.
 fn expected(format: Format, windows: &Windows, labels: &[(&str, &str)]) -> Read {
     let mut all = Read::new();
     for ((_, end), rows) in windows {
@@ -545,7 +549,7 @@ fn samples_of(windows: &Windows) -> usize {
     windows.values().map(BTreeMap::len).sum()
 }
 
-/// Reads all pieces. Messages are read each by itself.
+/// Parses all pieces. Each message is parsed separately.
 fn read_all(format: Format, pieces: &[(usize, String)]) -> Read {
     let texts = pieces.iter().map(|(_, text)| text.as_str());
     if !format.is_messages() {
@@ -560,7 +564,7 @@ fn read_all(format: Format, pieces: &[(usize, String)]) -> Read {
     all
 }
 
-/// For StatsD, which has no times, only the first window.
+/// The windows that a format can represent: for StatsD, which has no timestamps, only the first one.
 fn carried(format: Format, windows: &Windows) -> Windows {
     let most = if format == Format::StatsD {
         1

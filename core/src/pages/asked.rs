@@ -1,4 +1,4 @@
-//! What a page asks.
+//! The requests of web apps.
 
 use crate::access::api::Api;
 use crate::code::Code;
@@ -14,7 +14,7 @@ use crate::time::window::Window;
 use crate::wire::headers::named;
 use crate::wire::status::is_json;
 
-/// A request of a page takes a few hundred bytes.
+/// The most bytes of a request's body. A usual one has a few hundred.
 const MOST_BYTES: usize = 16 * 1024;
 
 crate::options! {
@@ -44,10 +44,10 @@ crate::options! {
 }
 
 impl PagesOptions {
-    /// Checks what a host could not use.
+    /// Refuses options that a host could not use.
     ///
     /// # Errors
-    /// `invalid_argument` without any concurrency.
+    /// `invalid_argument` for a `concurrency` of 0.
     pub fn check(&self) -> Result<()> {
         match self.concurrency {
             0 => Err(Error::argument(
@@ -60,7 +60,7 @@ impl PagesOptions {
     }
 }
 
-/// A request of a page, as the host has received it.
+/// A request of a web app, as the host has received it.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
     /// The method.
@@ -71,30 +71,31 @@ pub struct PageRequest<'a> {
     pub headers: &'a [(&'a str, &'a str)],
     /// The body: all of it, or the first bytes of one that is longer than 16 KiB, at least one byte more than that.
     pub body: &'a [u8],
-    /// What the user's own check has decided about the request.
+    /// What the server's own check has decided about the request.
     pub permission: &'a Permission,
 }
 
-/// What a page asks: the call that the host makes in the server's name. A host must answer every question, so a new one
-/// breaks its build, on purpose.
+/// What a web app requests: the call that the host makes on behalf of the server. A host must handle every kind of request,
+/// so a new kind breaks its build, on purpose.
 #[derive(Clone, Debug)]
 pub enum PageQuestion {
-    /// Counts. The page gets the body that the service sends, once it was found valid.
+    /// Counts. The response has the body that the service has sent, once the call has found it valid.
     Metrics(MetricsQuestion),
-    /// Counts of the windows of a range. The page gets the lines of each, in order of time.
+    /// Counts of the windows of a range. The response has the lines of each window, in the order of time.
     Windows(WindowsQuestion),
-    /// An access token. Its answer must not be kept.
+    /// An access token. The response must not be cached.
     Token(Api),
-    /// A page of the audit logs. Its answer must not be kept.
+    /// A page of the audit logs. The response must not be cached.
     AuditLogs(AuditLogsOptions),
 }
 
 impl PageQuestion {
-    /// Reads the request of a web app. It has the same paths as the service, wherever the server is mounted, and can't
-    /// choose the `service`, the address that the server asks.
+    /// Reads the request of a web app. The end of the path decides, so the server may be mounted anywhere. The web app can't
+    /// choose `service`, the address of the service that the server calls.
     ///
     /// # Errors
-    /// `forbidden` if the page may not ask at all, and the errors of arguments. Answer with [`Answer::of_error`](crate::Answer::of_error).
+    /// `forbidden` if the web app may not make this request, and the errors of arguments. Respond with
+    /// [`Answer::of_error`](crate::Answer::of_error).
     pub fn read(
         options: &PagesOptions,
         service: &str,
@@ -104,7 +105,7 @@ impl PageQuestion {
         if matches!(asked.permission, Permission::Refused) {
             return Err(forbidden("authorize has not allowed this request"));
         }
-        // Tokens and audit logs show more than some rows.
+        // Tokens and audit logs would show more than some rows.
         let sees_everything = matches!(asked.permission, Permission::Everything);
         if !is_same_origin(asked.headers) {
             return Err(forbidden(
@@ -159,8 +160,8 @@ fn metric_at(path: &str) -> Option<Metric> {
     metrics.find(|metric| path.ends_with(endpoint_of(*metric).path))
 }
 
-/// Whether a request was not made by a page of another origin. A browser says so itself, and a page can't change it.
-/// Programs that are no browser send neither header.
+/// Whether the request did not come from a page of another origin. A browser states the origin in headers that a page
+/// can't change. Other programs send neither header.
 fn is_same_origin(headers: &[(&str, &str)]) -> bool {
     let first = |name| named(headers, name).next();
     match (first("sec-fetch-site"), first("origin")) {
@@ -195,14 +196,19 @@ fn query_of(body: &[u8]) -> Result<QueryOptions> {
 fn page_of(query: &str) -> Result<AuditLogsOptions> {
     let mut options = AuditLogsOptions::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let number = |digits: &str| digits.parse().ok();
+        let number = |digits: &str| {
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| digits.parse().ok()).flatten()
+        };
         match pair
             .split_once('=')
             .map(|(name, digits)| (name, number(digits)))
         {
-            Some(("page", page @ Some(_))) => options.page = page,
-            Some(("perPage", size @ Some(_))) => options.per_page = size,
-            _ => return Err(refused("want page and perPage, whole numbers")),
+            Some(("page", page @ Some(_))) if options.page.is_none() => options.page = page,
+            Some(("perPage", size @ Some(_))) if options.per_page.is_none() => {
+                options.per_page = size;
+            }
+            _ => return Err(refused("want page and perPage, whole numbers, each at most once")),
         }
     }
     Ok(options)

@@ -5,34 +5,40 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
 
-/// Headers that go with every request of a client. Their values are treated as secrets, because one may be the key of a
-/// gateway.
+/// Headers that every request of a client contains. Their values are treated as secrets, because a value may be the key
+/// of a gateway.
 #[derive(Clone, Debug, Default)]
 pub struct Headers(Vec<(String, Secret)>);
 
-/// What the client or its HTTP stack sets, in addition to all names that begin with `content-` or `proxy-`.
+/// The headers that the client or its HTTP stack sets, in addition to all headers that begin with `content-` or
+/// `proxy-`.
 const RESERVED: &str = " authorization accept-encoding host connection keep-alive transfer-encoding te trailer upgrade expect ";
 
 impl Headers {
-    /// Takes names and values in turn.
+    /// Takes a flat list, in which each name is followed by its value.
     ///
     /// # Errors
-    /// `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
-    /// No message quotes any of it.
+    /// `invalid_argument` for a header that the client or its HTTP stack sets, and for one that can't be sent.
+    /// The message does not quote the header.
     pub fn new(flat: Vec<String>) -> Result<Self> {
         Self::checked(flat, None)
     }
 
-    /// The same for requests without a token of ours: one of the headers may be `authorization`.
+    /// Like [`Headers::new`], for requests to which the client adds no token: one of the headers may be
+    /// `authorization`.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Headers::new`].
     pub fn with_authorization(flat: Vec<String>) -> Result<Self> {
         Self::checked(flat, Some("authorization"))
     }
 
     fn checked(mut flat: Vec<String>, allowed: Option<&str>) -> Result<Self> {
         let mut headers = Vec::new();
+        if !flat.len().is_multiple_of(2) {
+            let message = "want a list in which each name is followed by its value; the last name has none";
+            return Err(Error::new(Code::InvalidArgument, message));
+        }
         for pair in flat.chunks_exact_mut(2) {
             let [mut name, value] = [0, 1].map(|at| std::mem::take(&mut pair[at]));
             name.make_ascii_lowercase();
@@ -42,7 +48,7 @@ impl Headers {
                     || RESERVED.split(' ').any(|one| one == name));
             let is_plain = name.bytes().all(is_of_name) && value.bytes().all(is_of_value);
             let ends = [value.as_bytes().first(), value.as_bytes().last()];
-            // An empty name is among those that are reserved, too.
+            // An empty name counts as reserved, too.
             if is_reserved || !is_plain || ends.contains(&Some(&b' ')) {
                 return Err(Error::new(Code::InvalidArgument, WANTED));
             }
@@ -61,7 +67,8 @@ impl Headers {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// All that no message may quote: the values, with and without a first word such as `Bearer`.
+    /// The texts that no message may quote: the values of all headers except `user-agent`, each with and without a
+    /// first word such as `Bearer`.
     pub(crate) fn unquotable(&self) -> impl Iterator<Item = Secret> {
         let values = self.iter().filter(|(name, _)| *name != "user-agent");
         let parts = values.flat_map(|(_, value)| {
@@ -72,7 +79,7 @@ impl Headers {
         parts.map(|part| Secret::from(part.to_owned()))
     }
 
-    /// Adds the name of the client, unless the caller has given one.
+    /// Adds the header `user-agent`, unless the caller has set it.
     pub(crate) fn or_user_agent(mut self, agent: &str) -> Self {
         if self.0.iter().all(|(name, _)| name != "user-agent") {
             self.0

@@ -18,9 +18,10 @@ pub(super) struct Figures {
     pub(super) found: usize,
     /// Found incidents whose cause was among the first three.
     pub(super) explained: usize,
-    /// Found incidents of which everything was called over too early.
+    /// Incidents with alarms that were all reported as over too early.
     pub(super) early: usize,
-    /// Hours from the beginning of an incident to the end of the window that raised an alarm.
+    /// The median and the 90% quantile of the hours from the beginning of an incident to the end of the window that led
+    /// to the first message.
     pub(super) median_delay: Option<f64>,
     pub(super) late_delay: Option<f64>,
 }
@@ -55,7 +56,7 @@ pub(super) fn figures(scores: &[Score]) -> Figures {
     Figures::of(scores.iter().flat_map(|score| &score.outcomes))
 }
 
-/// Hours, or a dash.
+/// Formats hours; a dash without a delay.
 fn hours(delay: Option<f64>) -> String {
     delay.map_or("-".to_owned(), |delay| format!("{delay:.2}"))
 }
@@ -103,7 +104,7 @@ pub(super) fn tables(both: Pair<'_>) -> String {
     text
 }
 
-/// What the results come to.
+/// The results in total.
 fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
     let all = figures(scores);
     let messages: Vec<&Message> = scores.iter().flat_map(|score| &score.messages).collect();
@@ -167,8 +168,8 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
             share(all.explained, all.found),
         ),
         (
-            "called over too early, of found",
-            share(all.early, all.found),
+            "called over too early, of all",
+            share(all.early, all.incidents),
         ),
         (
             "infos a week",
@@ -177,7 +178,7 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// How much of the life was reported.
+/// How often each kind of life was reported.
 fn life(both: Pair<'_>) -> String {
     let mut text = String::new();
     let head = "reported  findings  messages";
@@ -221,7 +222,7 @@ fn life(both: Pair<'_>) -> String {
     text
 }
 
-/// Every incident and every false message in detail.
+/// Describes every incident and every false message in detail.
 pub(super) fn details(world: &World, score: &Score) -> String {
     let mut text = String::new();
     let at = |window: usize| {
