@@ -5,7 +5,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import type { Unit, Where } from "./elements.js";
 import { isZone } from "./formats.js";
 import { rangeOf } from "./range.js";
-import { NAMES } from "./view.js";
+import { isOther, NAMES } from "./view.js";
 
 /** The state in a link. Omitted fields have their defaults. */
 export interface Place {
@@ -15,8 +15,9 @@ export interface Place {
   readonly unit?: Unit;
   readonly zone?: string;
   readonly view?: string;
-  readonly where: Where;
-  readonly marked?: Window;
+  readonly where?: Where;
+  /** `undefined` if nothing is marked, although the default is a mark. */
+  readonly marked?: Window | undefined;
   /** The states of the views, by names such as `destinations.sort`. */
   readonly views: Readonly<Record<string, string>>;
 }
@@ -31,13 +32,14 @@ export function placeIn(text: string): Place {
   const by = NAMES.find((name) => name === one("by"));
   const [start, end] = one("mark")?.split("/") ?? [];
   const isMarked = Date.parse(start ?? "") < Date.parse(end ?? "");
+  const isFiltered = all.has("where") || Object.keys(where).length > 0;
   const cluster = one("cluster");
   const period = one("range");
   const zone = one("zone");
   const view = one("view");
   return {
-    where,
     views,
+    ...(isFiltered && { where }),
     ...(cluster && { cluster }),
     ...(period && rangeOf(period, Date.now()) && { period }),
     ...(by && { by }),
@@ -45,19 +47,29 @@ export function placeIn(text: string): Place {
     ...(zone && isZone(zone) && { zone }),
     ...(view && { view }),
     ...(isMarked && start && end && { marked: { start, end } }),
+    ...(one("mark") === "" && { marked: undefined }),
   };
 }
 
-/** @param defaults The values that the text leaves out. */
-export function textOf(place: Place, defaults: Omit<Place, "where" | "views">): string {
+/**
+ * An empty `where` or `mark` stands for all rows or for no mark, if these are not the defaults.
+ *
+ * @param defaults The values that the text leaves out.
+ */
+export function textOf(place: Place, defaults: Omit<Place, "views">): string {
   const all = new URLSearchParams();
   for (const name of ["view", "cluster", "by", "unit", "zone"] as const) {
     const value = place[name];
     if (value !== undefined && value !== defaults[name]) all.set(name, value);
   }
   if (place.period !== defaults.period) all.set("range", place.period ?? "");
-  for (const name of NAMES) for (const value of place.where[name] ?? []) all.append(name, value);
-  if (place.marked) all.set("mark", `${place.marked.start}/${place.marked.end}`);
+  const { where = {}, marked } = place;
+  if (isOther(where, defaults.where ?? {})) {
+    if (Object.keys(where).length === 0) all.set("where", "");
+    for (const name of NAMES) for (const value of where[name] ?? []) all.append(name, value);
+  }
+  if (isOther(marked, defaults.marked))
+    all.set("mark", marked ? `${marked.start}/${marked.end}` : "");
   for (const [name, value] of Object.entries(place.views)) all.set(name, value);
   // An address may contain `:` and `/` without escapes, which keeps it readable.
   return all.toString().replace(/%3A/g, ":").replace(/%2F/g, "/");

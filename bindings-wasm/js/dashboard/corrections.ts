@@ -109,7 +109,15 @@ const STYLES = css`
  * groups that changed most. {@link Corrections.record} adds the revisions of a follow.
  */
 export class Corrections extends View {
+  static override properties = {
+    ...View.properties,
+    server: { attribute: false },
+  };
+
   static override styles = [View.styles, shared, STYLES];
+
+  /** The path of the dashboard's server for web apps. Without a dashboard, the path is `src`. */
+  declare server: string | undefined;
 
   protected override get heading(): string {
     return "Corrections";
@@ -122,7 +130,7 @@ export class Corrections extends View {
   get #log(): Log {
     const { metric, dimensions, window } = this.query ?? {};
     const names = dimensions ?? (this.table instanceof CountTable ? this.table.dimensions : []);
-    const key = JSON.stringify([this.src, metric, names, window]);
+    const key = JSON.stringify([this.server ?? this.src, metric, names, window]);
     const log = logs.get(key) ?? { last: undefined, entries: [] };
     logs.set(key, log);
     return log;

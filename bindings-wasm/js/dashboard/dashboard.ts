@@ -124,7 +124,7 @@ export class Dashboard extends Reading {
   declare marked: Window | undefined;
 
   #views: Readonly<Record<string, string>> = {};
-  #defaults: Omit<Place, "where" | "views"> = {};
+  #defaults: Omit<Place, "views"> = {};
   readonly #rules = new OwnRules(this, (error) => void this.tellError(error));
   /** Resolves when the address is written. */
   #written: Promise<void> = Promise.resolve();
@@ -365,8 +365,10 @@ export class Dashboard extends Reading {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const { cluster, period, by, unit, zone, view } = this;
-    this.#defaults = { period, by, unit, zone, view, ...(cluster && { cluster }) };
+    const { cluster, period, by, unit, zone, view, where, marked } = this;
+    const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
+    // A framework may have set `where` to nothing.
+    this.#defaults = { period, by, unit, zone, view, where: where ?? {}, ...rest };
     if (this.address !== "none") this.#arrive();
     addEventListener("popstate", this.#arrive);
     addEventListener("hashchange", this.#arrive);
@@ -449,6 +451,7 @@ export class Dashboard extends Reading {
       part="page"
       @tallyfold-select=${this.#selected}
       @tallyfold-brush=${this.#brushed}
+      @tallyfold-unmark=${() => this.#go({ marked: undefined })}
       @tallyfold-state=${this.#stated}
       @tallyfold-open=${this.#opened}
       @tallyfold-retry=${() => void this.refresh()}
@@ -467,7 +470,7 @@ export class Dashboard extends Reading {
               formats: this.formats,
               zone: this.zone,
               nowMs: Date.now(),
-              choose: (period) => this.#go({ period, marked: undefined as never }),
+              choose: (period) => this.#go({ period, marked: undefined }),
             })
           }
           ${segments(
@@ -514,7 +517,7 @@ export class Dashboard extends Reading {
     const clusters = this.#clusters;
     if (clusters.length < 2) return nothing;
     const current = this.cluster ?? clusters[0]?.name ?? "";
-    const go = (cluster: string) => this.#go({ cluster, where: {}, marked: undefined as never });
+    const go = (cluster: string) => this.#go({ cluster, where: {}, marked: undefined });
     if (clusters.length <= 4) {
       const names = clusters.map(({ name }) => [name, name] as const);
       return segments("Cluster", current, names, go);
@@ -630,7 +633,7 @@ export class Dashboard extends Reading {
     return html`${
       this.isSlow && this.table === undefined && this.error === undefined
         ? html`<div class="notice mark" role="status">
-            <p>No counts have come for ${SLOW_MS / 1_000} seconds: the service does not answer, or is slow. ${KEEPS_TRYING}</p>
+            <p>No counts have arrived for ${SLOW_MS / 1_000} seconds: the service does not answer, or is slow. ${KEEPS_TRYING}</p>
           </div>`
         : nothing
     }${
@@ -646,7 +649,7 @@ export class Dashboard extends Reading {
             <p>Marked: ${span(marked.start, marked.end)} ${zoneAt(marked.start)}</p>
             <button
               type="button"
-              @click=${() => this.#go({ period: `${marked.start}/${marked.end}`, marked: undefined as never })}
+              @click=${() => this.#go({ period: `${marked.start}/${marked.end}`, marked: undefined })}
             >
               Zoom in
             </button>
@@ -655,7 +658,7 @@ export class Dashboard extends Reading {
                 ? nothing
                 : html`<button type="button" @click=${() => this.#go({ view: "time" })}>What changed?</button>`
             }
-            <button type="button" class="plain" @click=${() => this.#go({ marked: undefined as never })}>
+            <button type="button" class="plain" @click=${() => this.#go({ marked: undefined })}>
               Clear
             </button>
           </div>`
@@ -745,7 +748,7 @@ export class Dashboard extends Reading {
       <tallyfold-values ${this.#given("values")} exportparts="view, header, title"></tallyfold-values>
       <tallyfold-silent ${this.#given("silent")} exportparts="view, header, title"></tallyfold-silent>
       <tallyfold-corrections
-        ${this.#given("corrections")}
+        ${this.#given("corrections", { server: this.server })}
         exportparts="view, header, title"
       ></tallyfold-corrections>
     `,

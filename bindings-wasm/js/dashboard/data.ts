@@ -9,7 +9,7 @@ import { TallyfoldError } from "../src/values/error.js";
 import { joined } from "../src/values/input.js";
 import type { Fetch, FetchInit, FetchResponse, Progress, Window } from "../src/values/types.js";
 import type { DashboardQuery, LoadOptions } from "./elements.js";
-import { iso } from "./range.js";
+import { iso, msOf } from "./range.js";
 import { turn } from "./turns.js";
 
 /** The counts of a range, as far as they could be read, and the error if some could not be read. */
@@ -145,9 +145,12 @@ const AHEAD = 64;
 /** How long windows are read without a pause. In the pauses, the page draws and responds to clicks. */
 const AT_ONCE_MS = 8;
 
+/** The maximum number of windows that the server sends in one response. */
+const MOST_WINDOWS = 3_000;
+
 /**
- * Answers the client's requests for single windows from the lines of one response for the whole range. Requests the windows
- * that this response lacks one by one, or all windows if the server does not support ranges.
+ * Answers the client's requests for single windows from the lines of the responses for the whole range. Requests the windows
+ * that these responses lack one by one, or all windows if the server does not support ranges.
  */
 class Ranges {
   readonly #address: string;
@@ -165,12 +168,6 @@ class Ranges {
    */
   begin(query: DashboardQuery, range: Window, signal: AbortSignal): RangeStream | undefined {
     if (this.#isMissing) return undefined;
-    const asked = new URLSearchParams({
-      start: range.start,
-      end: range.end,
-      window: query.window,
-      dimensions: query.dimensions.join(","),
-    });
     const path = `/v1.1/analytics/${query.metric}`;
     const stream = new RangeStream();
     const key = streamKey(path, query.dimensions);
@@ -179,17 +176,32 @@ class Ranges {
       stream.end();
       this.#streams.delete(stream);
     });
-    void this.#read(`${this.#address}${path}/windows?${asked}`, stream, signal);
+    void this.#read(query, range, stream, signal);
     return stream;
   }
 
-  async #read(url: string, stream: RangeStream, signal: AbortSignal): Promise<void> {
+  /** Requests the parts of a range one after the other, until one of them can't be read completely. */
+  async #read(
+    { metric, window, dimensions }: DashboardQuery,
+    range: Window,
+    stream: RangeStream,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
-      // The browser revalidates what it has stored.
-      const response = await fetch(url, { cache: "no-cache", credentials: "same-origin", signal });
-      const type = response.headers.get("content-type") ?? "";
-      if (response.ok && type.includes("ndjson")) await stream.read(response);
-      else if ([400, 404, 405, 501].includes(response.status)) this.#isMissing = true;
+      for (const { start, end } of partsOf(range, msOf(window))) {
+        const asked = new URLSearchParams({ start, end, window, dimensions: dimensions.join(",") });
+        const url = `${this.#address}/v1.1/analytics/${metric}/windows?${asked}`;
+        // The browser revalidates what it has stored.
+        const response = await fetch(url, {
+          cache: "no-cache",
+          credentials: "same-origin",
+          signal,
+        });
+        const type = response.headers.get("content-type") ?? "";
+        const isRange = response.ok && type.includes("ndjson");
+        if ([404, 405, 501].includes(response.status)) this.#isMissing = true;
+        if (!isRange || !(await stream.read(response))) return;
+      }
     } catch {
       // Each window is then requested by itself. The errors of these requests report what is wrong.
     } finally {
@@ -213,11 +225,23 @@ class Ranges {
   }
 }
 
+/** Cuts a range at edges of its windows into parts of at most `MOST_WINDOWS` windows. */
+function partsOf(range: Window, windowMs: number): Window[] {
+  const parts: Window[] = [];
+  const end = Date.parse(range.end);
+  for (let from = Date.parse(range.start); from < end; ) {
+    const to = Math.min((Math.floor(from / windowMs) + MOST_WINDOWS) * windowMs, end);
+    parts.push({ start: iso(from), end: iso(to) });
+    from = to;
+  }
+  return parts;
+}
+
 function streamKey(path: string, dimensions: readonly string[]): string {
   return `${path} ${dimensions.join(",")}`;
 }
 
-/** The lines of a range, each kept until its window is requested. */
+/** The lines of a range, in one or several responses. Each line is kept until its window is requested. */
 class RangeStream {
   #wanted = new Set<string>();
   readonly #arrived = new Map<string, FetchResponse>();
@@ -235,7 +259,8 @@ class RangeStream {
     this.#known();
   }
 
-  async read(response: Response): Promise<void> {
+  /** Reads one response. Returns whether it is complete. */
+  async read(response: Response): Promise<boolean> {
     await this.#isKnown;
     const date = response.headers.get("date");
     const headers: [string, string][] = [["content-type", "application/json"]];
@@ -256,10 +281,11 @@ class RangeStream {
         continue;
       }
       const { start, end, error, done } = JSON.parse(text.decode(line));
-      if (done) return;
+      if (done) return true;
       if (error) await this.#put(placeOf(start, end), refusal(error));
       else place = placeOf(start, end);
     }
+    return false;
   }
 
   /** Whether the window is wanted, and no request has taken it or waits for it. */

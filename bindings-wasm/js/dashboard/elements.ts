@@ -37,7 +37,7 @@ export interface DashboardElement extends HTMLElement {
   src: string;
   /**
    * The range that is shown: a length of time that ends now, such as `24h` or `7d`, or two timestamps with a `/` between them:
-   * `2026-01-01T00:00:00Z/2026-01-02T00:00:00Z`. Default: `24h`.
+   * `2026-01-01T00:00:00Z/2026-01-02T00:00:00Z`. The longest range is 90 days. Default: `24h`.
    */
   period: string;
   /** The dimension whose values are compared. */
@@ -98,7 +98,7 @@ export interface TallyfoldDashboard extends DashboardElement {
   rulesSrc: string | undefined;
   /** The name of the cluster that is shown. */
   cluster: string | undefined;
-  /** Which rows are shown. No attribute. */
+  /** Which rows are shown, unless the page's address names others. No attribute. */
   where: Where;
   /** Which page of the dashboard is open, such as `overview`. */
   view: string;
@@ -125,7 +125,7 @@ export type LoadEvent = CustomEvent<{
 }>;
 /**
  * Something went wrong, and the page shows the text of the error. If the rules could not be read, the dashboard shows it on the
- * page of the alerts. If the history of the usual values could not be read, no text is shown.
+ * page of the alerts.
  */
 export type FailureEvent = CustomEvent<{ readonly error: unknown }>;
 

@@ -20,7 +20,7 @@ export function invalid(attribute: string, message: string): PageError {
 
 export function mistakeInPeriod(period: string): PageError | undefined {
   if (rangeOf(String(period), Date.now())) return undefined;
-  return invalid("period", `“${period}” is not a range: want 24h, or start/end`);
+  return invalid("period", `“${period}” is not a range of at most 90 days: want 24h, or start/end`);
 }
 
 export function mistakeInZone(zone: string): PageError | undefined {

@@ -557,8 +557,10 @@ export class Heatmap extends View {
       return;
     }
     if (event.key === "Enter") this.#open(line);
-    else if (event.key === "Escape" && this.marked) this.marked = undefined;
-    else return;
+    else if (event.key === "Escape" && this.marked) {
+      this.marked = undefined;
+      this.emit("tallyfold-unmark", {});
+    } else return;
     event.preventDefault();
   };
 

@@ -2,7 +2,7 @@
 
 import { css, html, type TemplateResult } from "lit";
 import { type Formats, zoneName } from "./formats.js";
-import { iso, PRESETS, type Range, rangeOf } from "./range.js";
+import { iso, LONGEST, PRESETS, type Range, rangeOf } from "./range.js";
 import { offsetOf } from "./slots.js";
 
 export const pickerStyles = css`
@@ -195,12 +195,13 @@ function between(
   }
   const range = rangeOf(`${iso(from)}/${iso(to)}`, nowMs);
   if (range === undefined) {
-    status.textContent = "At most 90 days.";
+    status.textContent = "Choose a range of at most 90 days.";
     return;
   }
-  // Extends the range to whole windows, so that no window is cut.
+  // Extends the range to whole windows, so that no window is cut. The longest range is moved to whole windows instead.
   const step = stepOf(range);
-  const [start, end] = [Math.floor(from / step) * step, Math.ceil(to / step) * step];
+  const start = Math.floor(from / step) * step;
+  const end = Math.min(Math.ceil(to / step) * step, start + LONGEST);
   chosen(event, () => choose(`${iso(start)}/${iso(end)}`));
 }
 

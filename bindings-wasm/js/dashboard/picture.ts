@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Pictures leave out controls, details that can be opened, and invisible elements. */
-const LEFT_OUT = ".tools, .sr, .more, .editor, .row, .when, .ink, button.plain, [hidden]";
+const LEFT_OUT = ".tools, .sr, .more, .editor, .row, button.when, .ink, button.plain, [hidden]";
 const SIDES = ["Top", "Right", "Bottom", "Left"] as const;
 
 /** Returns the picture of an element as the text of an SVG file. */
@@ -142,7 +142,7 @@ class Picture {
       this.#add(pattern, "circle", { cx: 3, cy: 3, r: 1, fill: color });
     } else {
       // Provisional time has lines in one direction, missing time in both.
-      const d = /\b(?:135|-45)deg/.test(image) ? "M0 6 6 0" : "M0 6 6 0M0 0 6 6";
+      const d = image.includes("135deg") ? "M0 6 6 0" : "M0 6 6 0M0 0 6 6";
       this.#add(pattern, "path", { d, stroke: color, "stroke-width": 1 });
     }
     this.#patterns.set(image, `url(#${id})`);

@@ -24,6 +24,11 @@ export const PRESETS: readonly (readonly [name: string, label: string])[] = [
 const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY };
 export const LONGEST = 90 * DAY;
 
+/** The length of windows such as `15m`, in milliseconds. */
+export function msOf(window: TimeStep): number {
+  return Number.parseInt(window, 10) * (UNITS[window.slice(-1)] ?? 1_000);
+}
+
 /** A range, and how it is read. */
 export interface Range extends Window {
   /** The length of the windows in which the range is read. */
@@ -54,7 +59,7 @@ export function rangeOf(text: string, nowMs: number): Range | undefined {
   }
   const [from, to, ...rest] = text.split("/").map((part) => Date.parse(part));
   if (from === undefined || to === undefined || rest.length > 0) return undefined;
-  if (!(to - from >= MINUTE && to - from <= LONGEST + WEEK)) return undefined;
+  if (!(to - from >= MINUTE && to - from <= LONGEST)) return undefined;
   const [window] = windowFor(to - from);
   return { start: iso(from), end: iso(to), window };
 }

@@ -2,6 +2,7 @@
 // instead.
 
 import type { ReactiveControllerHost } from "lit";
+import { TallyfoldError } from "../src/values/error.js";
 import { PageError } from "./given.js";
 
 /** The element that has the rules. */
@@ -72,10 +73,12 @@ export class OwnRules {
   };
 
   /**
-   * Stops all error events of views but the first one for the same rules, because budgets and alerts find the same mistake. For
-   * rules that the viewer has typed, stops all of them, because a mistake in these is not a failure of the page.
+   * Stops all events of a mistake in the rules but the first one for the same rules, because budgets and alerts find the same
+   * mistake. For rules that the viewer has typed, stops all of them, because a mistake in these is not a failure of the page.
    */
-  readonly failed = (event: Event): void => {
+  readonly failed = (event: CustomEvent<{ readonly error: unknown }>): void => {
+    const { error } = event.detail;
+    if (!TallyfoldError.is(error) || error.code !== "invalid_rules") return;
     if (this.#told === this.shown) event.stopPropagation();
     this.#told = this.shown;
   };

@@ -140,7 +140,7 @@ export class Silent extends View {
         </table>
       </div>
       <p class="note-below">
-        The counts of last week are those of the same time, from the last event to the end of the range. A rule of the kind
+        Last week's counts cover the same time, from the last event to the end of the range. A rule of the kind
         <code>silent</code> judges by several weeks.
       </p>
       ${marks(this.#states)}

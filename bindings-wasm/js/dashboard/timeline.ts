@@ -368,6 +368,7 @@ export class Timeline extends View {
     if (!load || !range) return;
     const stop = new AbortController();
     this.#reading = { stop, done: 0, planned: 0 };
+    this.#failed = undefined;
     this.requestUpdate();
     const observed: { delivery?: CountTable; ingestion?: CountTable } = {};
     const key = this.#key();
@@ -386,13 +387,15 @@ export class Timeline extends View {
         observed[metric === "event_ingestion" ? "ingestion" : "delivery"] = table;
       }
       this.#history = { key, observed };
-      this.#failed = undefined;
+      await this.#judge();
     } catch (error) {
-      if (!stop.signal.aborted) this.#failed = error;
+      if (stop.signal.aborted) return;
+      this.#failed = error;
+      void this.tellError(error);
     } finally {
       this.#reading = undefined;
+      this.requestUpdate();
     }
-    await this.#judge();
   }
 
   protected override body(): unknown {

@@ -13,7 +13,7 @@ import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
 import { offsetOf, partText, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
 import { turnOf } from "./turns.js";
-import { dimensionsOf, emptyState, filtered, progressOf, View } from "./view.js";
+import { dimensionsOf, emptyState, failureText, filtered, progressOf, View } from "./view.js";
 
 /** What the line shows. */
 export type TrendMeasure = "failed" | "filtered" | "delivered";
@@ -274,6 +274,8 @@ export class Trend extends View {
   #usualAt: ReadonlyMap<number, Usual> = new Map();
   /** The progress of reading the history. */
   #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
+  /** Why the history could not be read. */
+  #failed: unknown;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
   /** Resolves when the code of the chart is loaded. */
@@ -311,6 +313,7 @@ export class Trend extends View {
   /** Reads two weeks of history, and learns what is usual. Later calls usually request only new and provisional windows. */
   async #learn(): Promise<void> {
     this.#learning?.stop.abort();
+    this.#failed = undefined;
     const { load, query, shown, range, where } = this;
     if (!this.#isUsualShown || !load || !query || !shown || !range) {
       this.#learning = undefined;
@@ -320,6 +323,7 @@ export class Trend extends View {
     const stop = new AbortController();
     const own = { done: 0, planned: 0, stop };
     this.#learning = own;
+    this.requestUpdate();
     const dimensions = dimensionsOf(Object.keys(where) as Dimension[]);
     const asked = {
       ...query,
@@ -337,8 +341,9 @@ export class Trend extends View {
       if (this.#learning === own) this.usual = usual;
     } catch (error) {
       if (this.#learning !== own || stop.signal.aborted) return;
-      this.tell({ usual: undefined });
-      this.emit("tallyfold-error", { error });
+      this.usual = undefined;
+      this.#failed = error;
+      void this.tellError(error);
     } finally {
       if (this.#learning === own) this.#learning = undefined;
       this.requestUpdate();
@@ -478,7 +483,7 @@ export class Trend extends View {
         ${this.shownBefore ? html`<li><span class="key week"></span>same time last week</li>` : nothing}
         ${this.usual ? html`<li><span class="key usual"></span>usual</li>` : nothing}
       </ul>
-      ${this.#progress()}
+      ${this.#progress()} ${this.#failure()}
       ${marks(model.slots.map(({ state }) => state).filter((state) => state !== "provisional"))}
       <details class="more" @toggle=${() => this.requestUpdate()}>
         <summary>Table</summary>
@@ -491,6 +496,16 @@ export class Trend extends View {
     if (!this.#learning) return nothing;
     return html`<p class="reading" role="status">
       ${progressOf(this.#learning, this.formats, "Reading two weeks")}
+    </p>`;
+  }
+
+  /** Why the band of usual values is not shown. */
+  #failure(): TemplateResult | typeof nothing {
+    if (this.#failed === undefined) return nothing;
+    const { title, text } = failureText(this.#failed);
+    return html`<p class="reading row" role="alert">
+      <span><b>${title}.</b> <bdi>${text}</bdi></span>
+      <button type="button" @click=${() => void this.#learn()}>Try again</button>
     </p>`;
   }
 
@@ -768,6 +783,7 @@ export class Trend extends View {
     } else if (event.key === "Escape" && this.marked) {
       event.preventDefault();
       this.marked = undefined;
+      this.emit("tallyfold-unmark", {});
     }
   };
 

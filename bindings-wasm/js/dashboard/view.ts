@@ -451,7 +451,7 @@ export function failureText(error: unknown): { title: string; text: string } {
   if (status === 403) {
     return {
       title: "You may not see these counts",
-      text: `If you have signed out, sign in again. Otherwise, ask whoever runs this page for access. (${message})`,
+      text: `If you have signed out, sign in again. Otherwise, ask the owner of this page for access. (${message})`,
     };
   }
   const titles: Partial<Record<string, string>> = {
@@ -493,6 +493,6 @@ export function progressOf(
     ${count(done)} of ${count(planned)} windows`;
 }
 
-function isOther(one: unknown, other: unknown): boolean {
+export function isOther(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) !== JSON.stringify(other);
 }

@@ -297,12 +297,33 @@ describe("the dashboard", () => {
     await tab.getByLabel("To").fill("2026-03-08T09:00");
     await tab.getByRole("button", { name: "Show", exact: true }).click();
     assert.match(await tab.locator(".between").textContent(), /end must be after/);
+    await tab.getByLabel("From").fill("2025-12-01T00:00");
+    await tab.getByLabel("To").fill("2026-03-01T00:30");
+    await tab.getByRole("button", { name: "Show", exact: true }).click();
+    assert.match(
+      await tab.locator(".between").textContent(),
+      /Choose a range of at most 90 days\./,
+    );
+    await tab.getByLabel("From").fill("2026-03-08T10:00");
     await tab.getByLabel("To").fill("2026-03-08T18:00");
     await tab.getByRole("button", { name: "Show", exact: true }).click();
     await ready(tab);
     const given = { start: "2026-03-08T10:00:00Z", end: "2026-03-08T18:00:00Z" };
     const between = await delivery(world, ["integration", "reason"], given);
     assert.deepEqual((await rowsOf(tab)).at(-1), total(between));
+  });
+
+  test("shows a range of 90 days that does not begin with an hour", async (t) => {
+    const { tab } = await opened(t);
+    await tab.route("**/tallyfold/**", () => {});
+    await tab.locator(".picker summary").click();
+    await tab.getByLabel("From").fill("2025-12-01T00:30");
+    await tab.getByLabel("To").fill("2026-03-01T00:30");
+    await tab.locator(".between").getByRole("button", { name: "Show" }).click();
+    await tab.waitForURL((url) => url.hash !== "");
+    await tab.locator(".reading", { hasText: "Reading" }).waitFor();
+    assert.equal(await tab.getByRole("alert").count(), 0);
+    assert.equal(new URL(tab.url()).hash, "#range=2025-12-01T00:00:00Z/2026-03-01T00:00:00Z");
   });
 
   test("asks for a range once, and never for each window", async (t) => {
@@ -313,6 +334,54 @@ describe("the dashboard", () => {
     );
     assert.equal(days.length, 2, String(paths));
     assert.equal(paths.filter((it) => it.startsWith("POST")).length, 0, String(paths));
+  });
+
+  test("requests several ranges if the server would refuse one for its many windows", async (t) => {
+    const { world, tab } = await opened(t, { hash: "range=30d" });
+    const requests = () => world.asked.filter((it) => it.includes("/tallyfold/"));
+    const read = requests().length;
+    assert.equal(read, 2);
+    const trend = tab.locator("tallyfold-trend");
+    await trend.getByRole("button", { name: "Usual" }).click();
+    await trend.locator(".legend", { hasText: "usual" }).waitFor();
+    // The month and the two weeks before have 4,224 windows.
+    const paths = requests().slice(read);
+    const path = "GET /tallyfold/v1.1/analytics/event_delivery/windows";
+    assert.equal(paths.filter((it) => it !== path).length, 0);
+    assert.equal(paths.length, 2);
+  });
+
+  test("requests ranges again after the server has refused one", async (t) => {
+    const { world, tab } = await opened(t);
+    await tab.route("**/windows?*", (route) => route.fulfill({ status: 400, json: {} }));
+    await tab.getByRole("button", { name: "Earlier" }).click();
+    await ready(tab);
+    await tab.unroute("**/windows?*");
+    const read = world.asked.length;
+    await tab.getByRole("button", { name: "Earlier" }).click();
+    await ready(tab);
+    const requests = world.asked.slice(read);
+    assert.ok(requests.length > 0);
+    assert.equal(requests.filter((it) => it.startsWith("POST")).length, 0);
+  });
+
+  test("requests each window if the server has no ranges", async (t) => {
+    const { world, tab } = await opened(t);
+    let ranges = 0;
+    await tab.route("**/windows?*", (route) => {
+      ranges += 1;
+      return route.fulfill({ status: 404 });
+    });
+    await tab.getByRole("button", { name: "Earlier" }).click();
+    await ready(tab);
+    const before = ranges;
+    await tab.getByRole("button", { name: "Earlier" }).click();
+    await ready(tab);
+    assert.ok(before > 0);
+    assert.equal(ranges, before);
+    const range = { start: "2026-03-08T00:00:00Z", end: "2026-03-09T00:00:00Z" };
+    const table = await delivery(world, undefined, range);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(table));
   });
 
   test("marks provisional windows and shows what late data adds", async (t) => {
@@ -450,7 +519,7 @@ describe("the dashboard", () => {
     const tab = await context.newPage();
     await tab.clock.setFixedTime(NOW);
     await tab.goto(world.url);
-    const note = tab.getByText("No counts have come for 3 seconds");
+    const note = tab.getByText("No counts have arrived for 3 seconds");
     await note.waitFor();
     assert.match(await note.textContent(), /The dashboard keeps trying\./);
     go();
@@ -565,6 +634,28 @@ describe("the dashboard", () => {
     assert.equal((await cell.textContent()).trim(), signed.format(errors - was.errors));
   });
 
+  test("does not compare with a week whose first window is missing", async (t) => {
+    const { world, tab } = await opened(t, {}, (it) => {
+      it.fails = (body) => body.includes('"start":"2026-03-03T00:00:00');
+    });
+    const view = tab.locator("tallyfold-destinations");
+    const changes = async () => {
+      const cells = await view
+        .locator("tbody tr[aria-rowindex] td:nth-of-type(5)")
+        .allTextContents();
+      return new Set(cells.map((it) => it.trim()));
+    };
+    const compared = tab.locator("tallyfold-cause .compared");
+    assert.deepEqual(await changes(), new Set(["–"]));
+    assert.doesNotMatch(await compared.textContent(), /last week/);
+
+    world.fails = () => false;
+    await tab.getByRole("button", { name: "Refresh" }).click();
+    await ready(tab);
+    assert.ok((await changes()).size > 5);
+    assert.match(await compared.textContent(), /last week/);
+  });
+
   test("draws what is usual, and links to it", async (t) => {
     const { world, tab } = await opened(t);
     const [{ dimensions }] = (await delivery(world)).groupBy("integration").top(1, LOST);
@@ -645,51 +736,65 @@ describe("the dashboard", () => {
     await tab.keyboard.press("Escape");
   });
 
+  /** A view as the picture that the menu exports: its texts and its fills. */
+  async function pictureOf(tab, name) {
+    const view = tab.locator(`tallyfold-${name}`);
+    await view.locator("summary", { hasText: "Export" }).click();
+    const waiting = tab.waitForEvent("download");
+    await view.getByRole("button", { name: "SVG", exact: true }).click();
+    const download = await waiting;
+    assert.match(download.suggestedFilename(), /\.svg$/);
+    const text = await readFile(await download.path(), "utf8");
+    // A program other than this page draws it, too.
+    const drawn = await tab.evaluate(async (source) => {
+      const image = new Image();
+      image.src = `data:image/svg+xml,${encodeURIComponent(source)}`;
+      await image.decode();
+      const root = new DOMParser().parseFromString(source, "image/svg+xml");
+      return {
+        width: image.naturalWidth,
+        texts: Array.from(root.querySelectorAll("text"), (it) => it.textContent),
+        fills: Array.from(root.querySelectorAll("rect"), (it) => it.getAttribute("fill")),
+      };
+    }, text);
+    const box = await view.locator("[part=view]").boundingBox();
+    assert.equal(drawn.width, Math.floor(box.width));
+    return drawn;
+  }
+
   test("saves views as pictures", async (t) => {
     const { world, tab } = await opened(t);
     const table = await delivery(world);
-    const pictureOf = async (name) => {
-      const view = tab.locator(`tallyfold-${name}`);
-      await view.locator("summary", { hasText: "Export" }).click();
-      const waiting = tab.waitForEvent("download");
-      await view.getByRole("button", { name: "SVG", exact: true }).click();
-      const download = await waiting;
-      assert.match(download.suggestedFilename(), /\.svg$/);
-      const text = await readFile(await download.path(), "utf8");
-      // A program other than this page draws it, too.
-      const drawn = await tab.evaluate(async (source) => {
-        const image = new Image();
-        image.src = `data:image/svg+xml,${encodeURIComponent(source)}`;
-        await image.decode();
-        const root = new DOMParser().parseFromString(source, "image/svg+xml");
-        return {
-          width: image.naturalWidth,
-          texts: Array.from(root.querySelectorAll("text"), (it) => it.textContent),
-          fills: Array.from(root.querySelectorAll("rect"), (it) => it.getAttribute("fill")),
-        };
-      }, text);
-      const box = await view.locator("[part=view]").boundingBox();
-      assert.equal(drawn.width, Math.floor(box.width));
-      return drawn;
-    };
-    const pipeline = await pictureOf("pipeline");
+    const pipeline = await pictureOf(tab, "pipeline");
     assert.ok(pipeline.texts.includes("Pipeline"));
     for (const name of ["success", "errors", "filtered"]) {
       assert.ok(pipeline.texts.includes(count(table.totals[name])), name);
     }
     assert.ok(!pipeline.texts.includes("Export"));
-    const words = (await pictureOf("trend")).texts.join(" ");
+    const words = (await pictureOf(tab, "trend")).texts.join(" ");
     assert.match(words, /Failed events over time .* same time last week/);
 
     await tab.getByRole("tab", { name: "Over time" }).click();
     await ready(tab);
     const cells = tab.locator("tallyfold-heatmap tbody td");
     await cells.first().waitFor();
-    const heatmap = await pictureOf("heatmap");
+    const heatmap = await pictureOf(tab, "heatmap");
     assert.ok(heatmap.fills.length > (await cells.count()));
     assert.ok(heatmap.fills.includes("rgba(0,34,78,1)"), "the colour of the largest shares");
     const { integration } = table.groupBy("integration").top(1, { by: "errors" })[0].dimensions;
     assert.ok(heatmap.texts.includes(integration));
+  });
+
+  test("saves the alerts with the time and the status of each incident", async (t) => {
+    const { tab } = await opened(t, { scene: "outage", hash: "view=alerts" });
+    const times = tab.locator("tallyfold-timeline tbody .when");
+    await times.first().waitFor();
+    // A picture has a text for each line.
+    const letters = (text) => text.replace(/\s/g, "");
+    const drawn = letters((await pictureOf(tab, "timeline")).texts.join(""));
+    for (const time of await times.allTextContents()) {
+      assert.ok(drawn.includes(letters(time)), `${time} in ${drawn}`);
+    }
   });
 
   test("is harmed by no value, however strange or many", async (t) => {
@@ -883,6 +988,132 @@ describe("the dashboard", () => {
       await tab.locator(".picker summary").textContent(),
       /Mar 9, 20:00 – Mar 10, 20:00 EDT/,
     );
+  });
+
+  test("lists only the corrections of the cluster that is shown", async (t) => {
+    const { world, tab } = await opened(t, { hash: "view=changes" }, (it) => {
+      const clusters = JSON.stringify([
+        { name: "eu", src: "/tallyfold" },
+        { name: "us", src: "/us" },
+      ]);
+      it.element = `<tallyfold-dashboard clusters='${clusters}'></tallyfold-dashboard>`;
+    });
+    const other = await new World({ seed: 4 }).listen();
+    t.after(() => other.close());
+    await tab.route("**/us/**", async (route) => {
+      const url = route.request().url().replace(`${world.url}us/`, `${other.url}tallyfold/`);
+      await route.fulfill({ response: await route.fetch({ url }) });
+    });
+    const view = tab.locator("tallyfold-corrections section");
+    const clusters = tab.getByRole("group", { name: "Cluster" });
+    const choose = async (name) => {
+      await clusters.getByRole("button", { name }).click();
+      await ready(tab);
+    };
+    await choose("us");
+    await choose("eu");
+    assert.match(await view.textContent(), /4 windows may still change/);
+    world.sandbox.record({
+      timestamp: "2026-03-10T23:50:00Z",
+      outcome: "errors",
+      eventName: "order_placed",
+      writeKey: "web",
+      integration: "Zeppelin",
+      count: 5,
+    });
+    await tab.getByRole("button", { name: "Refresh" }).click();
+    await ready(tab);
+    assert.match(await view.textContent(), /Zeppelin/);
+    await choose("us");
+    assert.match(await view.textContent(), /4 windows may still change/);
+    await choose("eu");
+    assert.match(await view.textContent(), /Zeppelin/);
+  });
+
+  for (const view of ["trend", "heatmap"]) {
+    test(`removes a mark everywhere by the Escape key: ${view}`, async (t) => {
+      const mark = "mark=2026-03-10T20:00:00Z/2026-03-10T21:30:00Z";
+      const { tab } = await opened(t, { hash: `view=time&${mark}` });
+      const notice = tab.getByText("Marked: ");
+      const brush = tab.locator("tallyfold-heatmap [part=brush]");
+      await notice.waitFor();
+      await brush.waitFor();
+      const place = { trend: ".chart", heatmap: "tbody td" }[view];
+      await tab.locator(`tallyfold-${view} ${place}`).first().focus();
+      await tab.keyboard.press("Escape");
+      await notice.waitFor({ state: "detached" });
+      await brush.waitFor({ state: "detached" });
+      await ready(tab);
+      assert.equal(new URL(tab.url()).hash, "#view=time");
+      assert.equal(await tab.locator("tallyfold-trend").evaluate((it) => it.marked), undefined);
+    });
+  }
+
+  describe("with rows and a mark that the page has set", () => {
+    const where = { integration: ["Chat"] };
+    const marked = { start: "2026-03-10T20:00:00Z", end: "2026-03-10T21:30:00Z" };
+
+    /** A page that sets both before it adds the element. */
+    async function prepared(t, hash = "") {
+      const world = new World();
+      world.element = "";
+      await world.listen();
+      const context = await browser.newContext();
+      context.setDefaultTimeout(PAGE_MS);
+      t.after(async () => {
+        await context.close();
+        world.close();
+      });
+      const tab = await context.newPage();
+      await tab.clock.setFixedTime(NOW);
+      await tab.goto(`${world.url}${hash}`);
+      await tab.evaluate(
+        async (given) => {
+          await customElements.whenDefined("tallyfold-dashboard");
+          const dashboard = document.createElement("tallyfold-dashboard");
+          document.body.append(Object.assign(dashboard, { src: "/tallyfold", ...given }));
+        },
+        { where, marked },
+      );
+      await ready(tab);
+      return tab;
+    }
+
+    const shown = (tab) =>
+      tab.locator("tallyfold-dashboard").evaluate((it) => ({ where: it.where, marked: it.marked }));
+
+    for (const [hash, wanted] of [
+      ["", { where, marked }],
+      ["#unit=percent", { where, marked }],
+      ["#event_name=page_viewed", { where: { event_name: ["page_viewed"] }, marked }],
+      [
+        "#mark=2026-03-10T12:00:00Z/2026-03-10T13:00:00Z",
+        { where, marked: { start: "2026-03-10T12:00:00Z", end: "2026-03-10T13:00:00Z" } },
+      ],
+    ]) {
+      test(`shows them unless the address has others: ${hash}`, async (t) => {
+        const tab = await prepared(t, hash);
+        assert.deepEqual(await shown(tab), wanted);
+        assert.equal(new URL(tab.url()).hash, hash);
+      });
+    }
+
+    test("keeps in the address that the viewer has removed them", async (t) => {
+      const tab = await prepared(t);
+      await tab.getByRole("button", { name: "Remove Destination Chat" }).click();
+      await tab.getByRole("button", { name: "Clear" }).click();
+      await ready(tab);
+      const { hash } = new URL(tab.url());
+      assert.deepEqual(await shown(tab), { where: {}, marked: undefined });
+      assert.deepEqual(await shown(await prepared(t, hash)), { where: {}, marked: undefined });
+      await tab.goBack();
+      await tab.goBack();
+      await ready(tab);
+      assert.deepEqual(await shown(tab), { where, marked });
+      await tab.goForward();
+      await ready(tab);
+      assert.deepEqual(await shown(tab), { where: {}, marked });
+    });
   });
 
   // The incidents of the sandbox, in a range soon after each has begun.

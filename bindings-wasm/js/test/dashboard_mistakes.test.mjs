@@ -63,6 +63,11 @@ describe("an attribute that makes no sense", () => {
     [`dashboard clusters="{not json"`, "clusters", /want JSON such as/],
     [`dashboard clusters='{"eu":"/tallyfold"}'`, "clusters", /want JSON such as/],
     [`dashboard clusters='[{"name":"eu"}]'`, "clusters", /want JSON such as/],
+    [
+      `dashboard ${SRC} period="2025-12-01T00:00:00Z/2026-03-01T00:30:00Z"`,
+      "period",
+      /is not a range of at most 90 days/,
+    ],
     [`destinations ${SRC} zone="Mars/X"`, "zone", /“Mars\/X” is not a time zone/],
     [`trend ${SRC} zone="Mars/X"`, "zone", /“Mars\/X” is not a time zone/],
     [`heatmap ${SRC} zone="Mars/X"`, "zone", /“Mars\/X” is not a time zone/],
@@ -228,6 +233,45 @@ burn = [{ rate = 1.5, long = "2h", short = "15m" }]
     await tab.getByRole("button", { name: "Reset" }).click();
     await tab.getByRole("rowheader", { name: "own rule" }).waitFor();
     assert.equal(await area.inputValue(), RULES);
+  });
+
+  describe("leaves alone the error of a view that needs no rules", () => {
+    // Without the two weeks of history, the chart can't show what is usual.
+    const prepare = (world) => {
+      world.fails = (body) => body.includes('"start":"2026-02-2');
+    };
+    const fail = async (tab) => {
+      await tab.getByRole("tab", { name: "Overview" }).click();
+      await tab.locator("tallyfold-trend").getByRole("button", { name: "Usual" }).click();
+    };
+
+    test("after the viewer has typed rules", async (t) => {
+      const { tab } = await opened(t, ELEMENT, {
+        prepare,
+        file: (route) => route.fulfill({ body: RULES }),
+      });
+      await tab.locator("summary", { hasText: "Rules" }).click();
+      const area = tab.getByRole("textbox", { name: "Rules as TOML" });
+      await area.fill(RULES.replace("own rule", "typed rule"));
+      await tab.getByRole("rowheader", { name: "typed rule" }).waitFor();
+      await fail(tab);
+      const [{ message, text }] = await firedOf(tab, 1);
+      assert.match(message, /windows failed/);
+      assert.match(text, /The counts could not be read/);
+    });
+
+    test("and then reports a mistake in the rules", async (t) => {
+      const element = ELEMENT.replace('view="alerts"', "");
+      const file = (route) => route.fulfill({ body: RULES.replace("budget =", "budgets =") });
+      const { tab } = await opened(t, element, { prepare, file });
+      await ready(tab);
+      await fail(tab);
+      await firedOf(tab, 1);
+      await tab.getByRole("tab", { name: "Alerts" }).click();
+      await tab.getByText("The rules are invalid").waitFor();
+      const [, { message }] = await firedOf(tab, 2);
+      assert.match(message, /rule\[0\]\.budgets/);
+    });
   });
 
   for (const name of ["budget", "timeline"]) {

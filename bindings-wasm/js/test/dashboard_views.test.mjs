@@ -546,6 +546,34 @@ describe("<tallyfold-trend>", () => {
     });
   });
 
+  test("says why it can't show what is usual, and tries again", async (t) => {
+    const tab = await show(t, "trend", { table: now, range: RANGE, state: { usual: "shown" } });
+    await tab.evaluate((range) => {
+      const dimensions = ["integration", "reason"];
+      const query = { metric: "event_delivery", dimensions, ...range, window: "15m" };
+      const load = async () => {
+        if (globalThis.isThere) return view.table;
+        throw new Error("no history <b>");
+      };
+      Object.assign(view, { query, load });
+    }, RANGE);
+    const alert = tab.getByRole("alert");
+    await alert.waitFor();
+    assert.match(words(await alert.innerText()), /^Something went wrong\. no history <b>/);
+    const button = tab.getByRole("button", { name: "Usual" });
+    assert.equal(await button.getAttribute("aria-pressed"), "true");
+    await button.click();
+    await alert.waitFor({ state: "detached" });
+    await button.click();
+    await alert.waitFor();
+    await tab.evaluate(() => {
+      globalThis.isThere = true;
+    });
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await alert.waitFor({ state: "detached" });
+    await tab.locator(".legend", { hasText: "usual" }).waitFor();
+  });
+
   test("draws no line where a part of a step is missing", async (t) => {
     const table = CountTable.mergeAll([
       now.between({ start: RANGE.start, end: "2026-03-10T05:15:00Z" }),
@@ -910,6 +938,32 @@ severity = "critical"
       assert.equal(end, RANGE.end);
       assert.equal(start, "2026-02-10T00:00:00Z");
     }
+  });
+
+  test("says why it can't read the history, until it can", async (t) => {
+    const silence = '[[rule]]\nname = "silence"\nkind = "silent"\nby = ["integration"]\n';
+    const tab = await show(t, "timeline", { table: now, rules: silence });
+    await tab.evaluate(() => {
+      globalThis.failures = [];
+      addEventListener("tallyfold-error", ({ detail }) => failures.push(detail.error.message));
+      view.load = async () => {
+        if (globalThis.isThere) return view.table;
+        throw new Error("no history <b>");
+      };
+      view.requestUpdate();
+    });
+    const button = tab.getByRole("button", { name: "Read 28 days" });
+    await button.click();
+    const alert = tab.getByRole("alert");
+    await alert.waitFor();
+    assert.match(words(await alert.innerText()), /^Something went wrong\. no history <b>$/);
+    assert.deepEqual(await tab.evaluate(() => globalThis.failures), ["no history <b>"]);
+    await tab.evaluate(() => {
+      globalThis.isThere = true;
+    });
+    await button.click();
+    await alert.waitFor({ state: "detached" });
+    await button.waitFor({ state: "detached" });
   });
 });
 
