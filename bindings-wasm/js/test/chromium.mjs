@@ -1,7 +1,11 @@
 // How the tests, the demo and the test of the site start Chromium.
 
+import { existsSync } from "node:fs";
+
+const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+
 export const CHROMIUM = {
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.CHROMIUM ?? INSTALLED.find((path) => existsSync(path)),
   // A busy machine takes long to start it.
   timeout: 120_000,
   args: [
