@@ -28,7 +28,7 @@ def bytes_to_groups(path: Path) -> None:
     assert peers.groups_of(peers.with_duckdb(path)) == ours
     contenders = {
         "polars": (lambda: peers.with_polars(body), at_least(20)),
-        "polars, told the schema": (lambda: peers.with_polars(body, peers.SCHEMA), None),
+        "polars, with a schema": (lambda: peers.with_polars(body, peers.SCHEMA), None),
         "orjson and pandas": (lambda: peers.with_pandas(body), at_least(40)),
         "duckdb": (lambda: peers.with_duckdb(path), at_least(40)),
         "orjson.loads alone": (lambda: orjson.loads(body), at_least(25)),

@@ -1,7 +1,7 @@
 //! Compares the fold from response bytes to groups with what people would write instead.
 //!
 //! `make bench` runs all parts. `tallyfold-bench speed | tallyfold-bench report` runs and shows one part.
-#![allow(clippy::expect_used, reason = "a benchmark that can't run is to stop")]
+#![allow(clippy::expect_used, reason = "a benchmark that can't run must stop")]
 #![allow(
     clippy::disallowed_methods,
     reason = "it is the host here, and reads clock and files"

@@ -112,7 +112,7 @@ impl<'py> CallArguments<'py> {
         let all = named.map_or_else(|| Ok(PyDict::new(positional.py())), |named| named.copy())?;
         let count = positional.len();
         if count > most {
-            let message = format!("at most {most} arguments go by position, not {count}");
+            let message = format!("want at most {most} positional arguments, not {count}");
             return Err(PyTypeError::new_err(message));
         }
         for (argument, value) in T::ARGUMENTS.iter().zip(positional) {
@@ -346,7 +346,7 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     if let Ok(moment) = value.cast::<PyDateTime>() {
         // Only the `NaT` of pandas is not equal to itself.
         if moment.ne(moment)? {
-            return refused("NaT names no instant");
+            return refused("NaT isn't a timestamp");
         }
         let offset = moment.call_method0("utcoffset").map_err(|error| {
             let message = "the datetime's time zone has failed to give an offset from UTC";
@@ -354,7 +354,7 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
         })?;
         if offset.is_none() {
             return refused(
-                "a naive datetime names no instant: give it a time zone, such as datetime.timezone.utc",
+                "a naive datetime isn't a timestamp: give it a time zone, such as datetime.timezone.utc",
             );
         }
         // In time zones west of Greenwich, for example, the last hours of the year 9999 are in the year 10000 in UTC.
@@ -362,7 +362,7 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
         return in_utc(moment).map_or_else(|_| refused(message), |text| Ok(Some(text)));
     }
     if value.is_instance_of::<PyDate>() {
-        return refused("a date names no instant: want a datetime with a time zone");
+        return refused("a date isn't a timestamp: want a datetime with a time zone");
     }
     Ok(None)
 }

@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     Usage,
     /// The service or a destination refused the credentials or tokens.
     Authentication,
-    /// The service, a destination or a receiver failed, or the connection to it.
+    /// The service, a destination or a receiver failed, or a connection to one of them did.
     Service,
     /// The service sent a response that can't be counted, or a destination may lack counts that were sent.
     Response,

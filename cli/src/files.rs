@@ -332,8 +332,8 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     name + end
 }
 
-/// Reverses [`file_name`]: returns the cluster whose file or folder has this name, without the suffix. Returns `None` if
-/// [`file_name`] returns this name for no cluster.
+/// Reverses [`file_name`]: returns the cluster to which a file or folder belongs. `name` does not include the suffix. Returns
+/// `None` for a name that [`file_name`] never returns.
 pub(crate) fn cluster_of(name: &str) -> Option<String> {
     let mut parts = name.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

@@ -134,7 +134,7 @@ fn a_folder_has_a_file_for_each_whole_day() {
     ends(&output, 0);
     let said = stderr(&output);
     for day in ["2025-03-01", "2025-03-05"] {
-        let left_out = format!("{day} is not written: the range has only a part of it");
+        let left_out = format!("{day} is not written: the range covers only part of it");
         assert!(said.contains(&left_out), "{said}");
     }
     let whole = range("2025-03-02T00:00:00Z", "2025-03-05T00:00:00Z");

@@ -304,7 +304,7 @@ fn an_exporter_without_any_response_is_unhealthy() {
     command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
     let exporter = Exporter::start(&mut command);
     let health = exporter.until("/healthz", |answer| answer.status == 503);
-    let expected = "nothing was read yet; the last request failed (network_failed)\n";
+    let expected = "nothing has been read yet; the last request failed (network_failed)\n";
     assert_eq!(health.body, expected);
     exporter.kill();
 }

@@ -103,7 +103,7 @@ codes! {
     IncompatibleTables "incompatible_tables" Config,
     /// A checkpoint that is incomplete, was changed, belongs to another query, has counts from the future, or is in use.
     InvalidCheckpoint "invalid_checkpoint" Config,
-    /// The counts that a collect keeps take more memory than allowed. `keep` adds windows up to save memory.
+    /// The counts that a collect keeps take more memory than allowed. To save memory, set `keep`, which adds windows up.
     MemoryLimit "memory_limit" Config,
     /// A rules file that isn't TOML, or that has an invalid key or value.
     InvalidRules "invalid_rules" Config,

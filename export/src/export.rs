@@ -158,9 +158,9 @@ impl Export {
             if message.len() > most {
                 let longest = self.longest_label(before).unwrap_or_default();
                 let text = format!(
-                    "the counts of a group make a message of {} bytes, and its receiver reads {most}: {longest}; leave it \
-                     out, filter the value out, use a format without this limit, or allow longer messages if the receiver \
-                     reads them",
+                    "the counts of a group make a message of {} bytes, and the destination reads at most {most}: {longest}; \
+                     leave it out, filter the value out, use a format without this limit, or allow longer messages if the \
+                     destination reads them",
                     message.len()
                 );
                 return Err(Error::new(Code::UnsupportedByFormat, text));

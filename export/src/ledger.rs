@@ -538,9 +538,8 @@ impl Addition {
 /// Adds a window to these windows, which it must not overlap. Adjacent windows are joined.
 fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     if windows.iter().any(|window| window.overlaps(added)) {
-        let message = format!(
-            "{added:?} was added before; go on with the follow from the state in the ledger"
-        );
+        let message =
+            format!("{added:?} was added before; resume the follow from the state in the ledger");
         return Err(Error::argument(
             "revision",
             Code::OverlappingCoverage,

@@ -123,13 +123,13 @@ impl fmt::Display for Note {
             ),
             Self::WindowsLeftOut { windows: 1, range } => write!(
                 f,
-                "1 window from {} to {} was left out: its counts may still change, or are not all there",
+                "1 window from {} to {} was left out: its counts may still change, or are incomplete",
                 range.start(),
                 range.end()
             ),
             Self::WindowsLeftOut { windows, range } => write!(
                 f,
-                "{windows} windows from {} to {} were left out: their counts may still change, or are not all there",
+                "{windows} windows from {} to {} were left out: their counts may still change, or are incomplete",
                 range.start(),
                 range.end()
             ),

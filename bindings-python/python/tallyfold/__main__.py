@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"tallyfold {__version__}")
     commands = parser.add_subparsers(required=True)
     sandbox = commands.add_parser("sandbox", help="serve the sandbox, a simulated service")
-    sandbox.add_argument("--port", type=_port, default=0, help="0, the default, takes any free one")
+    sandbox.add_argument("--port", type=_port, default=0, help="any free port by default")
     sandbox.add_argument("--seed", type=_seed, default=1, help="for made-up traffic (default: 1)")
     sandbox.add_argument(
         "--scene",
@@ -27,7 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     sandbox.add_argument(
         "--host",
         default="127.0.0.1",
-        help="the address to listen on (default: 127.0.0.1); 0.0.0.0 lets other machines in",
+        help="the address to listen on (default: 127.0.0.1); "
+        "0.0.0.0 accepts connections from other machines",
     )
     sandbox.add_argument(
         "--fault",

@@ -89,8 +89,8 @@ class LimitsArguments(TypedDict, total=False):
     groups: int
     """The groups of one table (`group_limit`). Default: `4,000,000`."""
     table_bytes: int
-    """The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
-    (`group_limit`). Default: `536,870,912`.
+    """The bytes of one table: for each distinct value, its own bytes and 32 more; for each group,
+    64 (`group_limit`). Default: `536,870,912`.
     """
 
 
@@ -106,8 +106,8 @@ class Limits:
         keys: the keys of one object (`key_limit`).
         body_bytes: the bytes of one body (`body_limit`).
         groups: the groups of one table (`group_limit`).
-        table_bytes: the bytes of one table: the bytes of each distinct value and 32 more, and 64
-            for each group (`group_limit`).
+        table_bytes: the bytes of one table: for each distinct value, its own bytes and 32 more; for
+            each group, 64 (`group_limit`).
 
     Raises:
         ConfigError: for a limit that is not a number, or too large for this machine.
@@ -127,8 +127,8 @@ class Limits:
     groups: int
     """The groups of one table (`group_limit`)."""
     table_bytes: int
-    """The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
-    (`group_limit`).
+    """The bytes of one table: for each distinct value, its own bytes and 32 more; for each group,
+    64 (`group_limit`).
     """
 
     def __init__(self, **limits: Unpack[LimitsArguments]) -> None:

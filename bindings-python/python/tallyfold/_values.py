@@ -508,7 +508,7 @@ class PushReport:
     samples: int
     """How many samples they contain. The counts of a group in a window are one sample."""
     bytes: int
-    """How many bytes their bodies have."""
+    """The size of their bodies, in bytes."""
     retries: int
     """How many messages were sent again."""
     unsure: int

@@ -231,9 +231,9 @@ class PageServer:
     ) -> None:
         """Checks the arguments; sends nothing."""
         if not isinstance(client, AsyncClient):
-            raise _wrong("client", "want an AsyncClient, which asks the service")
+            raise _wrong("client", "want an AsyncClient")
         if not callable(authorize):
-            raise _wrong("authorize", "want a function that says who may ask")
+            raise _wrong("authorize", "want a function that decides whether a request is allowed")
         if store is not None and not all(hasattr(store, name) for name in ("get", "set")):
             raise _wrong("store", "want an object with the functions get and set")
         # Servers of other clients may use the same store, and must not find this client's answers.
@@ -436,7 +436,7 @@ class PageServer:
         now_ms, reference = Now.read().monotonic_ms, secrets.token_hex(8)
         reference, line = self._log.note(str(error), now_ms, reference)
         if line is not None:
-            LOGGER.warning("the page server got no answer %s", line)
+            LOGGER.warning("the page server's request failed %s", line)
         return reference
 
     async def _stored(self, key: str) -> bytes | None:

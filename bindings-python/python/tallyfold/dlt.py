@@ -296,8 +296,8 @@ def _audit_logs(client: Client, cluster: str) -> DltResource:
         while True:
             body = client.audit_logs(page=page, per_page=LOGS_OF_A_PAGE)
             found = _records(body)
-            # A service that ignores the page sends the same records for ever. If a page is a record,
-            # its fields may contain the page's number.
+            # A service that ignores the page sends the same records for ever. If a page is one
+            # record, its fields may contain the page's number.
             content = found if found != [body] else _nested(body)
             if not found or content == previous:
                 return

@@ -132,7 +132,7 @@ class _Query:
             for name in schema.names:
                 if name not in columns:
                     wanted = ", ".join((*OF_WINDOWS, *DIMENSIONS, *COUNTS))
-                    raise invalid(ConfigError, "schema", f"{name} is no column; want {wanted}")
+                    raise invalid(ConfigError, "schema", f"{name} isn't a column; want {wanted}")
         if not dimensions:
             raise invalid(ConfigError, "dimensions", f"want one or more of {', '.join(DIMENSIONS)}")
         for name in dimensions:

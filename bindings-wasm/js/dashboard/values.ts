@@ -6,6 +6,7 @@ import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
+import { shifted, WEEK } from "./range.js";
 import { rangeOf, type State } from "./slots.js";
 import { DIMENSIONS, dimensionsOf, emptyState, largest, manyOf, View, valueText } from "./view.js";
 
@@ -79,6 +80,8 @@ export class Values extends View {
 
   #differences: Differences | undefined;
   #states: State[] = [];
+  /** Whether windows of the same time last week are missing. */
+  #isEarlierPartial = false;
 
   protected override get heading(): string {
     return "New and vanished";
@@ -97,6 +100,8 @@ export class Values extends View {
     this.#differences = shown && shownBefore && differencesOf(shownBefore, shown);
     const range = this.range ?? (shown && rangeOf(shown));
     this.#states = shown && range ? statesOf(shown, range) : [];
+    const gaps = range && shownBefore?.gaps(shifted(range, -WEEK));
+    this.#isEarlierPartial = gaps !== undefined && gaps.length > 0;
   }
 
   protected override content(): TemplateResult {
@@ -109,6 +114,13 @@ export class Values extends View {
         ${this.#list("New", "No value is new.", appeared)}
         ${this.#list("Vanished", "No value has vanished.", vanished)}
       </div>
+      ${
+        this.#isEarlierPartial
+          ? html`<p class="none">
+              A part of last week was not read: a value that is listed as new may have had events then.
+            </p>`
+          : nothing
+      }
       ${marks(this.#states)}
     </div>`;
   }

@@ -9,9 +9,9 @@ const usage = `Usage: tallyfold sandbox [--port N] [--host H] [--seed S] [--scen
        tallyfold --version
 
 sandbox         serves the sandbox, a simulated service, until Ctrl-C
-  --port N      the port to listen on; 0, the default, takes a free one
-  --host H      the address to listen on; 127.0.0.1 by default, 0.0.0.0 lets other machines in
-  --seed S      makes the traffic: the same seed gives the same counts; 1 by default
+  --port N      the port to listen on; any free port by default
+  --host H      the address to listen on; 127.0.0.1 by default; 0.0.0.0 accepts connections from other machines
+  --seed S      the seed of the traffic: the same seed gives the same counts; 1 by default
   --scene NAME  an incident in the traffic of the last hours: outage, consent_filter, schema_mismatch, silent_source or late_data
   --fault JSON  a fault, such as '{"kind": "status", "status": 503, "endpoint": "event_delivery", "every": 3}';
                 may be repeated`;

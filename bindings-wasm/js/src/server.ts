@@ -205,7 +205,7 @@ class PageServer {
   constructor(given: PageServerOptions) {
     const { client, authorize, store, onFailure, ...options } = own(given);
     if (typeof client?.bytesOf !== "function") {
-      throw invalidArgument("client", "want a Client of tallyfold, which asks the service");
+      throw invalidArgument("client", "want a Client of tallyfold");
     }
     if (typeof authorize !== "function") {
       const want = "want a function that returns true for a request that may be answered";
@@ -266,7 +266,7 @@ class PageServer {
       ? [own, undefined]
       : this.#log.note(error.message, this.#nowMs(), own);
     this.#references.set(error, reference);
-    if (line !== undefined) console.error(`tallyfold: the page server got no answer ${line}`);
+    if (line !== undefined) console.error(`tallyfold: the page server's request failed ${line}`);
     // `soon` also handles a rejection after the wait. Otherwise, it would end the process.
     if (onFailure) await soon(onFailure(error, reference));
     return reference;

@@ -741,6 +741,20 @@ describe("<tallyfold-values> and <tallyfold-silent>", () => {
     assert.equal(await text(tab, ".note"), said);
   });
 
+  test("say that a new value may have had events in windows that were not read", async (t) => {
+    const { start, end } = BEFORE;
+    const later = new Date(Date.parse(start) + 15 * 60_000).toISOString();
+    for (const [from, isSaid] of [
+      [start, false],
+      [later, true],
+    ]) {
+      const tableBefore = earlier.between({ start: from, end });
+      const tab = await show(t, "values", { table: now, tableBefore, range: RANGE });
+      const said = await text(tab, ".body");
+      assert.equal(/may have had events then/.test(said), isSaid);
+    }
+  });
+
   test("list who is silent, and since when", async (t) => {
     const tab = await show(t, "silent", { table: now, tableBefore: earlier });
     const lacking = earlier

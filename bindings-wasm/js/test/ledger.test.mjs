@@ -281,7 +281,7 @@ describe("a ledger", () => {
       if (document !== before) return false;
       document = next;
     };
-    const refused = { code: "invalid_checkpoint", message: /load it anew/ };
+    const refused = { code: "invalid_checkpoint", message: /load it again/ };
     // Two processes begin with nothing, and later with the same document.
     for (const at of [0, 1]) {
       const [one, other] = [new Ledger(document), new Ledger(document)];
@@ -330,7 +330,7 @@ describe("a ledger", () => {
       const of = revision(at, { email: [800, 0, 0] });
       await one.add(of, `state ${at}`, file.store);
       const refused = other.add(of, `state ${at}`, file.store);
-      await assert.rejects(refused, { code: "invalid_checkpoint", message: /load it anew/ });
+      await assert.rejects(refused, { code: "invalid_checkpoint", message: /load it again/ });
     }
     assert.equal(new Ledger(await file.load()).counters()[0].values[0].value, 1600n);
   });

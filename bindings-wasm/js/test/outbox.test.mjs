@@ -289,7 +289,7 @@ describe("an outbox", () => {
       document = next;
     };
     const options = { format: "otlp-json", store: replace };
-    const refused = { code: "invalid_checkpoint", message: /load it anew/ };
+    const refused = { code: "invalid_checkpoint", message: /load it again/ };
     const [first, second] = await revisionsOf();
     const [one, other] = [new Outbox(null, options), new Outbox(null, options)];
     await one.put(...first);

@@ -164,7 +164,7 @@ impl StepFlags {
             }
             Some(zone) => {
                 let message = format!(
-                    "--zone {zone}: want it with --by-window 1d, not {text}: shorter windows are aligned to the UTC day"
+                    "--zone {zone}: want --by-window 1d, not {text}: shorter windows are aligned to the UTC day"
                 );
                 return Err(Failure::usage(message));
             }
@@ -199,8 +199,8 @@ impl Steps {
     }
 }
 
-/// Returns the timestamps at which days begin in a time zone. The first day contains the start of the range. The last day
-/// begins at or after the end of the range.
+/// Returns the timestamps at which days begin in a time zone. The first day begins at or before the start of the range. The
+/// last day begins at or after the end of the range.
 fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<Timestamp>> {
     let zone = time_zone(name, zones)?;
     let begins = |day: Date| {
@@ -216,8 +216,8 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
     let found = || {
         let start = jiff::Timestamp::from_millisecond(range.start().unix_ms()).ok()?;
         let mut day = start.to_zoned(zone.clone()).date();
-        // When clocks are set back across midnight, the local date changes to the next day, and then back to the old one for a
-        // while.
+        // Make sure that the first day begins no later than the range. When clocks are set back across midnight, a local date
+        // occurs again after the next date has begun.
         while begins(day)? > range.start() {
             day = day.yesterday().ok()?;
         }
@@ -671,7 +671,7 @@ mod tests {
         assert_eq!(given("1d", "Asia/Kathmandu").unwrap(), "15m");
         assert_eq!(
             refused("1h", "Europe/Berlin"),
-            "--zone Europe/Berlin: want it with --by-window 1d, not 1h: shorter windows are aligned to the UTC day"
+            "--zone Europe/Berlin: want --by-window 1d, not 1h: shorter windows are aligned to the UTC day"
         );
         assert_eq!(
             refused("1d", "Europe/Berln"),

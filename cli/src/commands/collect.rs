@@ -71,8 +71,8 @@ pub(crate) struct CollectFlags {
     show: ShowFlags,
 }
 
-/// Reads the counts of a range, and writes them. After a signal, stores all windows that were read in the checkpoint, and writes
-/// no counts.
+/// Reads the counts of a range, and writes them. After a signal, writes no counts, but stores all finished windows in the
+/// checkpoint, if there is one.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for files that can't be written.
@@ -113,7 +113,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let (parts, missing) = tokio::select! {
         signal = app.stop.asked() => {
             exit = Some(signal);
-            // The job abandons the windows that it is reading, and stores the windows that it has read in the checkpoint.
+            // The job abandons the windows that it is still reading, and stores all finished windows in the checkpoint.
             let _ = stop.send(true);
             work.await
         }
@@ -156,7 +156,8 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     Ok(tables.exit())
 }
 
-/// Returns the UTC days in the range that were read completely for all clusters. Writes a note about each other day.
+/// Returns the UTC days in the range that were read completely for all clusters. Writes a note about each day that
+/// it leaves out.
 fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window> {
     let range = tables.asked.range;
     let gaps = tables.parts.iter().flat_map(|part| &part.gaps);
@@ -171,7 +172,7 @@ fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window
         let why = match () {
             () if !tables.missing.is_empty() => "the counts of a cluster are missing",
             () if gaps.iter().any(|gap| gap.overlaps(*day)) => "windows are missing",
-            () if !range.contains(*day) => "the range has only a part of it",
+            () if !range.contains(*day) => "the range covers only part of it",
             () => return true,
         };
         stderr.note(format_args!("{} is not written: {why}", day.start().date()));

@@ -185,7 +185,7 @@ impl Limit {
             let place = report.place(&part.cluster);
             let judged = self.judged(&part.found);
             if judged == 0 && part.found.frame().is_empty() {
-                stderr.error(format_args!("{place}there is no event to judge"));
+                stderr.error(format_args!("{place}there are no events to judge"));
                 has_failed = true;
             } else if judged == 0 {
                 let fewest = self.fewest;

@@ -1,4 +1,4 @@
-//! `tallyfold doctor`: reports problems of the set-up, and how to fix them.
+//! `tallyfold doctor`: reports problems with the set-up, and how to fix them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -120,8 +120,8 @@ fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     largest
 }
 
-/// Replaces the check of an address's clock if later responses show a larger difference than the first response. A gateway in
-/// front of the service may have sent the first response.
+/// Replaces the check of an address's clock if the clock difference in later responses gives a worse result than the first
+/// response. A gateway in front of the service may have sent the first response.
 fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
     let origin = address
         .and_then(|address| Place::of(address))

@@ -104,8 +104,8 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
-/// A note suggests explaining the filtered rate if its change is more than this many times the error rate's change, both counted in
-/// events.
+/// If the filtered rate's change, counted in events, is more than this many times the error rate's, a note suggests
+/// `--measure filtered_rate`.
 const MUCH_MORE: u128 = 4;
 
 /// The note about the filtered rate.
@@ -186,7 +186,8 @@ impl ExplainFlags {
         })
     }
 
-    /// Returns the query by the dimensions to search. By default, only measures that count filtered events are searched by reason.
+    /// Returns the query, with the dimensions to search for causes. By default, these include `reason` only if the measure
+    /// counts filtered events.
     fn query(&self, metric: Metric, measure: Measure) -> Result<Query> {
         let has_reasons = matches!(
             measure,

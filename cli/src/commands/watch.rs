@@ -63,7 +63,7 @@ pub(crate) struct WatchFlags {
     /// Shows only this many rows, the highest-ranking ones
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// A file with the rules whose findings the view shows [default: more than 10% of attempts fail, or more than before]
+    /// A file with the rules whose findings the view shows [default: rules that fire if more than 10% of attempts fail, or if the error rate has risen]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     #[command(flatten)]
@@ -208,7 +208,7 @@ fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
         view.settle(of.window, rows(series, id), !of.provisional, now_ms);
         if !of.complete {
             view.history
-                .fail(of.window, "a part of it is missing".to_owned());
+                .fail(of.window, "part of it is missing".to_owned());
         }
     }
     for gap in &part.gaps {
@@ -286,7 +286,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
 fn windows(since: &str, step: TimeStep) -> Result<usize> {
     let wanted = || {
         Failure::usage(format!(
-            "--since: want a length of time such as 3h, of at most {MOST_WINDOWS} windows of {step}, not {since:?}"
+            "--since: want a length of time such as 3h that spans at most {MOST_WINDOWS} windows of {step}, not {since:?}"
         ))
     };
     let ms = text::milliseconds(since).ok_or_else(wanted)?;

@@ -320,7 +320,7 @@ fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -> Check {
         false => Check::warning(
             name,
             seen,
-            format!("The certificate expires in {left}; then nothing can be read any more."),
+            format!("The certificate expires in {left}; after that, tallyfold can't connect."),
             "Ask the operator of the server whether it is renewed in time.",
         ),
     }

@@ -324,7 +324,7 @@ pub(crate) fn totals(reconciliation: Reconciliation) -> Check {
                 "reported totals minus counts: {success:+} delivered, {errors:+} errors, {filtered:+} filtered"
             ),
             "The totals that the service reports are not the sums of its counts, so one of the two is wrong.",
-            "Show the operator this message. tallyfold shows sums of the counts.",
+            "Show the operator this message. Until then, tallyfold uses the sums of the counts, not the reported totals.",
         ),
     }
 }
@@ -391,16 +391,16 @@ fn verdict(verdict: AdditivityVerdict, events: u128) -> Check {
         AdditivityVerdict::Unknown => Check::skipped(name, "there were no events to compare"),
         AdditivityVerdict::Mixed => Check::warning(
             name,
-            "some counts of two adjacent windows are above the counts of the whole time, some below",
+            "some counts of two adjacent windows are above the counts of the whole range, some below",
             "Counts changed while they were read, although the windows ended an hour ago.",
-            "Run this again later. If it persists, ask the operator when counts are final, and set --settle to it.",
+            "Run this again later. If it persists, ask the operator how long counts may change after a window, and set --settle to that time.",
         ),
         AdditivityVerdict::DoubleCounted => broken(
-            "two adjacent windows have more events than the whole time",
+            "two adjacent windows have more events than the whole range",
             "Events at the edge of a window are counted in both windows.",
         ),
         AdditivityVerdict::Missing => broken(
-            "two adjacent windows have fewer events than the whole time",
+            "two adjacent windows have fewer events than the whole range",
             "Some events are counted in neither window.",
         ),
     }

@@ -60,7 +60,8 @@ enum Task {
 }
 
 impl Carrier {
-    /// Creates a sender of messages that are retried as long as their push allows.
+    /// Creates a carrier that warns at the first retry of a push (`is_brief` is false), because retries may take a
+    /// long time.
     ///
     /// # Errors
     /// For certificates and proxies that can't be used.

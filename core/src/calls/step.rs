@@ -5,7 +5,7 @@ use crate::wire::request::Request;
 
 /// What the host must do next. A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Clone, Debug)]
-#[must_use = "a step is for the host to take"]
+#[must_use = "the host must carry out the step"]
 pub enum Step {
     /// Send this request without following redirects. Report the response with
     /// [`Call::head`](crate::Call::head), [`Call::chunk`](crate::Call::chunk) and
@@ -40,10 +40,10 @@ crate::names! {
     pub enum HostFailure {
         /// There was no connection, or it broke.
         Network = "network",
-        /// A connection that had served an earlier request was of no use for this one: the server had closed it in
-        /// between, or bytes that were not requested arrived on it. The call sends its request again at once.
+        /// A connection that had served an earlier request could not be used for this request: the server had
+        /// closed it in between, or bytes that were not requested arrived on it. The call sends its request again at once.
         Stale = "stale",
-        /// A browser did not tell the page what happened. The detail is the page's origin.
+        /// The browser hid the reason from the page. The detail is the page's origin.
         Hidden = "hidden",
         /// The host's time limit passed.
         Timeout = "timeout",

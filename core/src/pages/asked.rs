@@ -208,7 +208,11 @@ fn page_of(query: &str) -> Result<AuditLogsOptions> {
             Some(("perPage", size @ Some(_))) if options.per_page.is_none() => {
                 options.per_page = size;
             }
-            _ => return Err(refused("want page and perPage, whole numbers, each at most once")),
+            _ => {
+                return Err(refused(
+                    "want page and perPage, whole numbers, each at most once",
+                ));
+            }
         }
     }
     Ok(options)

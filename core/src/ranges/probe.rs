@@ -60,7 +60,7 @@ crate::names! {
         /// Some groups have more events in the halves and some fewer, for example because late
         /// events arrived between the readings.
         Mixed = "mixed",
-        /// There were no events, so nothing can be said.
+        /// There were no events, so the probe shows nothing.
         Unknown = "unknown",
     }
 }

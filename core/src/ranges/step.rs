@@ -8,7 +8,7 @@ use crate::time::window::Window;
 ///
 /// A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Debug)]
-#[must_use = "a step is for the host to take"]
+#[must_use = "the host must carry out the step"]
 pub enum CollectStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),
@@ -23,7 +23,7 @@ pub enum CollectStep {
 ///
 /// A host must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Debug)]
-#[must_use = "a step is for the host to take"]
+#[must_use = "the host must carry out the step"]
 pub enum FollowStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),

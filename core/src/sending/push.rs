@@ -32,7 +32,7 @@ const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE
 
 /// What the caller must do next. It must handle every step, so a new kind of step breaks its build, on purpose.
 #[derive(Debug)]
-#[must_use = "a step is for the host to take"]
+#[must_use = "the host must carry out the step"]
 pub enum PushStep<'a> {
     /// Send this message. For an HTTP response, call [`Push::head`], [`Push::chunk`] and [`Push::end`]; after a
     /// datagram was sent, [`Push::sent`]; after a failure, [`Push::failed`].

@@ -36,7 +36,8 @@ impl Headers {
     fn checked(mut flat: Vec<String>, allowed: Option<&str>) -> Result<Self> {
         let mut headers = Vec::new();
         if !flat.len().is_multiple_of(2) {
-            let message = "want a list in which each name is followed by its value; the last name has none";
+            let message =
+                "want a list in which each name is followed by its value; the last name has none";
             return Err(Error::new(Code::InvalidArgument, message));
         }
         for pair in flat.chunks_exact_mut(2) {

@@ -20,7 +20,7 @@ crate::options! {
         body_bytes: u64 = 4 * 1024 * 1024 * 1024,
         /// The groups of one table (`group_limit`).
         groups: usize = 4_000_000,
-        /// The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group (`group_limit`).
+        /// The bytes of one table: for each distinct value, its own bytes and 32 more; for each group, 64 (`group_limit`).
         table_bytes: u64 = 512 * 1024 * 1024,
     }
 }

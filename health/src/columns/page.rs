@@ -2,7 +2,8 @@
 //!
 //! A page begins with its format, and the length and the checksum of its head. The head has the windows and the values of
 //! the dimensions. For each set of sums, the head has the groups, and the length and the checksum of the counts. The
-//! first set has the rows themselves. Counts are stored group by group, because rules judge one group after another.
+//! first set is the rows themselves; their keys are stored with the counts, not in the head. Counts are stored group by
+//! group, because rules judge one group after another.
 
 use std::sync::Arc;
 
@@ -345,7 +346,7 @@ impl Page {
             for key in &self.keys {
                 is_used[key[column] as usize] = true;
             }
-            // Part of a dictionary is sorted and not too large, so this can't fail.
+            // The used values of a dictionary are still sorted and not too large, so this can't fail.
             let used = values
                 .values()
                 .zip(&is_used)

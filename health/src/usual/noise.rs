@@ -18,9 +18,9 @@ pub(crate) struct Prior {
     pub(crate) least: f64,
     /// The assumption for a group without enough days.
     pub(crate) unknown: f64,
-    /// A count is remarkable if its score is this many times the highest score of all but a few days. The three factors
-    /// are for sums of up to an hour, of up to six hours, and for longer sums. There are more short sums, so more of them
-    /// are high by chance.
+    /// A count is remarkable if its score is at least this factor times the highest score of all but a few days. The three
+    /// factors are for sums of up to an hour, of up to six hours, and for longer sums. There are more short sums, so more
+    /// of them are high by chance.
     pub(crate) margins: [f64; 3],
 }
 

@@ -192,7 +192,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _answer(self, api: ApiName, seconds: float | None) -> tuple[str, int | None]:
         if self._access_token is None:
-            raise RuntimeError("a token is asked for where no access_token was given")
+            raise RuntimeError("the machine requested a token, but there is no access_token")
         with self._provision():
             async with self._limit(seconds):
                 answer = self._access_token(api)

@@ -156,7 +156,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
 
     def _provide_token(self, call: Call[T], api: ApiName) -> None:
         if self._access_token is None:
-            raise RuntimeError("a token is asked for where no access_token was given")
+            raise RuntimeError("the machine requested a token, but there is no access_token")
         try:
             with self._provision():
                 answer = self._access_token(api)

@@ -55,9 +55,9 @@ class AsyncClient(AsyncCollecting):
             is a `proxy` or `trust_env`.
         ca: CA certificates to trust in addition to the usual ones: the path of a PEM
             file, or the PEM text itself. An `ssl.SSLContext` replaces them all.
-        proxy: the address of a proxy for all requests, including token requests, such as
-            `http://user:password@proxy.example:3128`. No message shows it. Requests to this machine
-            never use the proxy.
+        proxy: the address of a proxy, such as `http://user:password@proxy.example:3128`. All
+            requests use it, including token requests, except requests to this machine. No message
+            shows the address.
         trust_env: whether the client uses the environment variables `HTTPS_PROXY`, `ALL_PROXY`,
             `NO_PROXY`, `SSL_CERT_FILE` and `SSL_CERT_DIR`. By default it ignores them, so the
             environment can't divert a secret to another machine.
@@ -252,9 +252,9 @@ class AsyncClient(AsyncCollecting):
 
         If any other exception ends the collect, such as `CancelledError` or an exception from
         `on_progress`, the collect raises it unchanged after all tasks have ended and all counts
-        are stored. It also has the attributes `partial`, `gaps` and `failures`, unless it is an
-        interrupt that came before the
-        checkpoint was open, or once the result was complete.
+        are stored. This exception also has the attributes `partial`, `gaps` and `failures`, unless
+        it is an interrupt that came before the checkpoint was open or after the result was
+        complete.
 
         >>> table = await async_client.collect(
         ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["integration"]
@@ -321,7 +321,8 @@ class AsyncClient(AsyncCollecting):
             on_failure: a function, or a coroutine function, which is awaited. It gets the
                 window and the error if a reading fails; the window is read again after `reread`.
                 Without `on_failure`, `anext` raises the error. You may then call `anext` again, or
-                begin another `async for` loop. An exception of `on_failure` is raised by `anext`.
+                begin another `async for` loop. If `on_failure` raises an exception, `anext` raises
+                it unchanged.
             once: whether the iteration yields what is due now, and ends instead of waiting. A job
                 that runs every few minutes resumes with the `state` of its last run. If the service
                 is down, `anext` raises the error instead of waiting.

@@ -58,9 +58,9 @@ class Client(Collecting):
             is a `proxy` or `trust_env`.
         ca: CA certificates to trust in addition to the usual ones: the path of a PEM
             file, or the PEM text itself. An `ssl.SSLContext` replaces them all.
-        proxy: the address of a proxy for all requests, including token requests, such as
-            `http://user:password@proxy.example:3128`. No message shows it. Requests to this machine
-            never use the proxy.
+        proxy: the address of a proxy, such as `http://user:password@proxy.example:3128`. All
+            requests use it, including token requests, except requests to this machine. No message
+            shows the address.
         trust_env: whether the client uses the environment variables `HTTPS_PROXY`, `ALL_PROXY`,
             `NO_PROXY`, `SSL_CERT_FILE` and `SSL_CERT_DIR`. By default it ignores them, so the
             environment can't divert a secret to another machine.
@@ -255,11 +255,10 @@ class Client(Collecting):
 
         If any other exception ends the collect, such as `KeyboardInterrupt` or an exception from
         `on_progress`, the collect raises it unchanged after all threads have ended and all counts
-        are stored. It also has the attributes `partial`, `gaps` and `failures`, unless it is an
-        interrupt that came before the
-        checkpoint was open, or once the result was complete. Waits
-        and transfers are stopped, but a `transport` that was given to the client can't be stopped:
-        its transfers are waited for, for at most `timeout` seconds.
+        are stored. This exception also has the attributes `partial`, `gaps` and `failures`, unless
+        it is an interrupt that came before the checkpoint was open or after the result was
+        complete. The collect stops waits and transfers, but it can't stop a `transport` that you
+        gave to the client: it waits at most `timeout` seconds for the transport's transfers.
 
         >>> table = client.collect(
         ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["integration"]
@@ -326,7 +325,8 @@ class Client(Collecting):
             on_failure: a function, not a coroutine function. It gets the
                 window and the error if a reading fails; the window is read again after `reread`.
                 Without `on_failure`, `next` raises the error. You may then call `next` again, or
-                begin another `for` loop. An exception of `on_failure` is raised by `next`.
+                begin another `for` loop. If `on_failure` raises an exception, `next` raises it
+                unchanged.
             once: whether the iteration yields what is due now, and ends instead of waiting. A job
                 that runs every few minutes resumes with the `state` of its last run. If the service
                 is down, `next` raises the error instead of waiting.

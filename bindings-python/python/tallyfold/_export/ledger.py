@@ -39,10 +39,10 @@ class Ledger:
     and started again, it counts nothing twice and loses nothing, and no scrape sees a counter
     decrease.
 
-    Only one process at a time may add to a file: `add` locks it, and refuses a file that was
-    written since it was read. Don't restore an older file, because the ledger can't recognize it.
-    Prometheus would see the counters reset, and `increase` and `rate` would count the totals of the
-    older file once more.
+    Only one process at a time may add to a file: `add` locks it, and refuses a file that another
+    process has written since this ledger read it. Don't restore an older file, because the ledger
+    can't recognize it. Prometheus would see the counters reset, and `increase` and `rate` would
+    count the totals of the older file once more.
 
     Args:
         path: the file, which is created if it is missing. Without a path, the ledger keeps the
@@ -133,13 +133,13 @@ class Ledger:
         """Sends the totals as cumulative sums, for destinations that refuse deltas.
 
         The arguments are the same as for `tallyfold.push`; the format is `"otlp"` or `"otlp-json"`.
-        Each sum has the start of the ledger and the current time: this machine's time, or the
-        service's time if the last revision has shown that this machine's clock is ahead. If the
-        clock was set back, the time is a millisecond after the time of the previous push. With a
-        path, totals and time are on the disk before anything is sent. So the totals may be sent any
-        number of times, and are never in doubt; after an error, the next push makes up for it. Push
-        after each settled revision, and at least every few minutes, because Prometheus forgets a
-        sum after five minutes.
+        Each sum begins at the start of the ledger and ends at the current time: this machine's
+        time, or the service's time if the last revision has shown that this machine's clock is
+        ahead. If the clock was set back, the sums end a millisecond after the end of the previous
+        push. With a path, the totals and their end are on the disk before anything is sent. So the
+        totals may be sent any number of times, and are never in doubt; after an error, the next
+        push makes up for it. Push after each settled revision, and at least every few minutes,
+        because Prometheus forgets a sum after five minutes.
 
         Raises:
             ConfigError: `out_of_order` while another push of this ledger is under way;

@@ -24,15 +24,15 @@ class Outbox:
     """Sends the revisions of a `follow` to another system, and keeps unsent revisions in a file.
 
     The file contains the state of the follow together with the revision to send. So if a process
-    is killed at any moment and started again, it loses no revision, and sends none with another
-    number. Only one `put`, push or `drop` may run at a time, in all threads and tasks; any other
-    raises `out_of_order`.
+    is killed at any moment and started again, it loses no revision, and a revision that it sends
+    again keeps its number. Only one `put`, push or `drop` may run at a time, in all threads and
+    tasks; any other raises `out_of_order`.
 
     Only one process at a time may use a file: `put`, a push and `drop` lock it, and refuse a file
-    that was written since they read it. Don't restore an older file, because the outbox then sends
-    later revisions again. If the destination refuses another value for the same sample, as
-    Prometheus does, the push fails. If it keeps the newest value, it reports nothing. If it adds up
-    changes, as with OTLP deltas, it counts them twice.
+    that another process has written since this outbox read it. Don't restore an older file, because
+    the outbox then sends later revisions again. If the destination refuses another value for the
+    same sample, as Prometheus does, the push fails. If it keeps the newest value, it reports
+    nothing. If it adds up changes, as with OTLP deltas, it counts them twice.
 
     Args:
         path: the file, which is created if it is missing.
@@ -99,7 +99,7 @@ class Outbox:
         labels: Mapping[str, str] | None = None,
         **options: Any,  # noqa: ANN401
     ) -> PushReport | None:
-        """Sends the pending revision; returns `None` if there is none.
+        """Sends the pending revision; returns `None` if there is nothing to send or to report.
 
         The arguments are the same as for `tallyfold.push`. After an error, the revision is still
         pending: push again to resume, or `drop` it. If an earlier push was interrupted while it was

@@ -42,11 +42,12 @@ def push(
 ) -> PushReport:
     """Sends counts to another system, message by message, until it has accepted all of them.
 
-    If the destination does not accept a message, the push sends it again, with increasing waits,
-    for up to `patience` seconds. A message that is too large is cut in two. The destinations of
-    `"remote-write"`, `"remote-write-2"` and `"influx"` store a repeated message once, so they get
-    each count exactly once, whatever fails. For other formats, `guarantee` decides what happens to
-    a message that was sent but not acknowledged.
+    After a transient failure, the push sends the message again, with increasing waits, for up to
+    `patience` seconds. If the destination refuses a message, the push ends with an error. A message
+    that is too large is cut in two. The destinations of `"remote-write"`, `"remote-write-2"` and
+    `"influx"` store a repeated message once, so they get each count exactly once, whatever fails.
+    For other formats, `guarantee` decides what happens to a message that was sent but not
+    acknowledged.
 
     An interrupted push can resume in another process: store the number that `on_finished` gets, and
     pass it as `finished` to a push of the same counts with the same options.
@@ -66,8 +67,8 @@ def push(
         transport: an httpx2 transport that sends the requests. The push does not close it.
         ca: CA certificates to trust in addition to the usual ones, as for a client.
         proxy: the address of a proxy, as for a client.
-        trust_env: whether the environment names certificates and proxies, as for a client.
-        **options: headers of each request (`headers`), which no message shows; `allow_http`,
+        trust_env: whether to use certificates and proxies from the environment, as for a client.
+        **options: headers of each request (`headers`), which no error shows; `allow_http`,
             `guarantee` and `patience`; and all other options of `export`.
 
     Raises:
@@ -113,7 +114,8 @@ def push(
                         sender.pause(ms / 1000)
                     case Finished() as step:
                         if on_finished is not None:
-                            awaited("on_finished", on_finished(finished_of(on_finished, step)))
+                            result = on_finished(finished_of(on_finished, step))
+                            awaited("on_finished", result)
                     case Done():
                         return machine.report()
     except TallyfoldError as error:

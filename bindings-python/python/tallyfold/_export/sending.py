@@ -17,8 +17,8 @@ from tallyfold._time import Now
 
 __all__ = [
     "EXCERPT_SECONDS",
-    "OfStep",
     "REFUSED",
+    "OfStep",
     "Sending",
     "Sent",
     "address_of",
@@ -122,7 +122,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class OfStep:
-    """An `on_finished` of this package that gets the whole step instead of the number of samples."""
+    """An `on_finished` of this package, which gets the whole step instead of a number."""
 
     act: Callable[[Finished], object]
 
@@ -131,5 +131,5 @@ class OfStep:
 
 
 def finished_of(on_finished: Callable[[int], object], step: Finished) -> Any:  # noqa: ANN401
-    """Returns what `on_finished` gets: the number of finished samples or, for `OfStep`, the step."""
+    """Returns what `on_finished` gets: the number of samples or, for `OfStep`, the step."""
     return step if isinstance(on_finished, OfStep) else step.samples

@@ -35,7 +35,7 @@ def given_path(argument: str, path: object, wanted: str = "want a path") -> path
     except UnicodeEncodeError:
         is_possible = False
     if not is_possible:
-        message = "no file has such a name, with a NUL or half of a surrogate pair in it"
+        message = "a path can't contain NUL or half of a surrogate pair"
         raise invalid(ConfigError, argument, message)
     return pathlib.Path(text)
 

@@ -227,8 +227,8 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
     for (const piece of this) {
       if (isMessages && !isFirst) {
         throw unsupported(
-          "the counts take more than one message of this format, which are nothing together: go " +
-            "through the pieces, or give a larger maxBytes",
+          "the counts take more than one message of this format, and messages can't be joined: iterate over the " +
+            "pieces, or set a larger maxBytes",
         );
       }
       yield piece;

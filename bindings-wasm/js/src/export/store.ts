@@ -25,6 +25,6 @@ export async function stored(
 ): Promise<string> {
   if ((await store(document, before)) !== false) return document;
   throw invalidCheckpoint(
-    "another process has stored its document since this one was loaded: load it anew",
+    "another process has stored its document since this one was loaded: load it again",
   );
 }

@@ -60,7 +60,7 @@ export function placeOf(argument: string, path: unknown, url: Files["url"]): str
     throw invalidArgument(argument, "this is empty; is an environment variable unset?");
   }
   if (/[\0\p{Surrogate}]/u.test(place)) {
-    const message = "no file has such a name, with a NUL or half of a surrogate pair in it";
+    const message = "a path can't contain NUL or half of a surrogate pair";
     throw invalidArgument(argument, message);
   }
   return place;

@@ -82,7 +82,7 @@ export class LockedFile implements StateFile {
       const isOurs = found === this.#seen && (before === undefined || before === this.#document);
       if (found !== undefined && !isOurs) {
         throw invalidCheckpoint(
-          `${this.#path} was written or replaced since it was loaded: load it anew`,
+          `${this.#path} was written or replaced since it was loaded: load it again`,
         );
       }
       await this.#tidy(place);

@@ -21,7 +21,7 @@ export async function compiledFrom(given: WasmSource): Promise<WebAssembly.Modul
     if (!(cause instanceof WebAssembly.CompileError)) throw cause;
     // The host forbids the compilation, so the caller's argument is not at fault.
     if (/policy|CSP|unsafe-eval|disallowed/i.test(cause.message)) throw wasmForbidden(cause);
-    throw because(invalidArgument("module", "these bytes are no WebAssembly"), cause);
+    throw because(invalidArgument("module", "these bytes aren't WebAssembly"), cause);
   }
 }
 

@@ -190,7 +190,7 @@ export const environment = {
  * `missing`: Some events were counted in neither half.
  * `mixed`: Some groups have more events in the halves and some fewer, for example because late
  * events arrived between the readings.
- * `unknown`: There were no events, so nothing can be said.
+ * `unknown`: There were no events, so the probe shows nothing.
  */
 export type AdditivityVerdict = "additive" | "double_counted" | "missing" | "mixed" | "unknown";
 
@@ -1255,7 +1255,7 @@ export interface Limits {
   /** The groups of one table (`group_limit`). Default: `4,000,000`. */
   readonly groups?: number | undefined;
   /**
-   * The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
+   * The bytes of one table: for each distinct value, its own bytes and 32 more; for each group, 64
    * (`group_limit`). Default: `536,870,912`.
    */
   readonly tableBytes?: number | undefined;

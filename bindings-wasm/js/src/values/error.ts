@@ -226,7 +226,7 @@ export function wasmForbidden(cause: unknown): TallyfoldError {
 }
 
 const BY_POLICY =
-  "this host does not let WebAssembly be compiled; the content security policy of a page has to list " +
+  "this host does not allow WebAssembly to be compiled; the content security policy of a page has to list " +
   "'wasm-unsafe-eval' in script-src";
 const IN_WORKER =
   'a Worker may not compile WebAssembly; have your bundler use the condition "workerd", with which this package imports ' +

@@ -102,7 +102,7 @@ export function addressOf(argument: string, value: unknown): unknown {
   if (/^https?:/.test(location?.origin ?? "")) return `${location?.origin}${text}`;
   throw invalidAddress(
     argument,
-    "only in a page is a path an address; want https://host.example/prefix",
+    "a path is allowed only in a page; want https://host.example/prefix",
   );
 }
 

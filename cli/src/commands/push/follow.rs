@@ -1,5 +1,5 @@
-//! `tallyfold push --follow`: sends the revisions of each window that has ended. The state contains what is not sent yet, so a new
-//! process resumes where an earlier one stopped.
+//! `tallyfold push --follow`: sends the revisions of each window that has ended. The state contains what has not been sent
+//! yet, so a new process resumes where an earlier one stopped.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) destination: &'a Destination,
     /// The labels from the command line.
     pub(crate) labels: &'a [String],
-    /// The file or folder with the state: what is not sent yet or, with `--cumulative`, the totals.
+    /// The file or folder with the state: what has not been sent yet or, with `--cumulative`, the totals.
     pub(crate) state: &'a Path,
     /// Whether the state may have been created for another destination.
     pub(crate) has_moved: bool,
@@ -357,11 +357,11 @@ impl Sending<'_> {
         let state = self.state.display();
         match self.app.settings.is_named {
             true => format!(
-                "tallyfold push drop --state {state} --cluster {}, if the destination permanently refuses it",
+                "tallyfold push drop --state {state} --cluster {}, if the destination permanently refuses the pending revision",
                 self.cluster.name
             ),
             false => format!(
-                "tallyfold push drop --state {state}, if the destination permanently refuses it"
+                "tallyfold push drop --state {state}, if the destination permanently refuses the pending revision"
             ),
         }
     }

@@ -66,7 +66,8 @@ pub(super) struct Meters {
     trouble: Option<Code>,
     /// Why the state can't be stored; `None` if it can be.
     unstored: Option<String>,
-    /// The error that the state is from the future. Until the clock has reached the time of the state, no window is read.
+    /// The text of the error if the state is from the future. Until the clock has reached the time of the state, no window
+    /// is read.
     ahead: Option<String>,
     /// How many milliseconds the wall clock is ahead of the service's.
     ahead_ms: i64,
@@ -227,7 +228,7 @@ impl Exporter {
             let code = meters.trouble.filter(|_| meters.revisions == [0, 0])?;
             let code = code.as_str();
             return Some(format!(
-                "nothing was read yet; the last request failed ({code})"
+                "nothing has been read yet; the last request failed ({code})"
             ));
         }
         let why = meters
@@ -343,11 +344,11 @@ const RETRIES: Meter = Meter::counter(
 );
 pub(super) const FAILURES: Meter = Meter::counter(
     "tallyfold_exporter_reading_failures",
-    "Readings of windows that failed, by the code of the error",
+    "Failed attempts to read a window, by error code",
 );
 pub(super) const REVISIONS: Meter = Meter::counter(
     "tallyfold_exporter_revisions",
-    "Readings of windows that were stored; settled ones are in the totals",
+    "Stored revisions of windows; the totals contain the settled revisions",
 );
 pub(super) const CONTRADICTIONS: Meter = Meter::counter(
     "tallyfold_exporter_contradictory_windows",
