@@ -63,9 +63,10 @@ SENTENCES = {
     "the task of its call": "the thread of its call",
     "\n    Its functions may be coroutine functions.": "",
     "such as `CancelledError`": "such as `KeyboardInterrupt`",
-    "checkpoint was open, or once the result was complete.": """checkpoint was open, or once the result was complete. Waits
-        and transfers are stopped, but a `transport` that was given to the client can't be stopped:
-        its transfers are waited for, for at most `timeout` seconds.""",
+    """before the checkpoint was open or after the result was
+        complete.""": """before the checkpoint was open or after the result was
+        complete. The collect stops waits and transfers, but it can't stop a `transport` that you
+        gave to the client: it waits at most `timeout` seconds for the transport's transfers.""",
 }
 """Sentences in the docs of the source, and of the twin."""
 
@@ -96,7 +97,7 @@ def main() -> int:
     texts = [source.read_text(encoding="utf-8") for source in sources]
     for sentence in SENTENCES:
         if not any(sentence in text for text in texts):
-            print(f"no source says: {sentence}", file=sys.stderr)
+            print(f"no source contains: {sentence}", file=sys.stderr)
             return 1
     stale = []
     for source in sources:

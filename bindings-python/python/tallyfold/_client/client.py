@@ -325,8 +325,8 @@ class Client(Collecting):
             on_failure: a function, not a coroutine function. It gets the
                 window and the error if a reading fails; the window is read again after `reread`.
                 Without `on_failure`, `next` raises the error. You may then call `next` again, or
-                begin another `for` loop. If `on_failure` raises an exception, `next` raises it
-                unchanged.
+                begin another `for` loop. If `on_failure` raises an exception, `next` raises
+                it unchanged.
             once: whether the iteration yields what is due now, and ends instead of waiting. A job
                 that runs every few minutes resumes with the `state` of its last run. If the service
                 is down, `next` raises the error instead of waiting.
