@@ -255,8 +255,7 @@ fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
     );
 }
 
-/// How far the clock of an earlier run was ahead.
-const AHEAD_MS: i64 = 3_600_000;
+const HOUR_MS: i64 = 3_600_000;
 
 fn machine(service: &Late) -> Machine {
     Machine::new(
@@ -287,25 +286,28 @@ fn drive(service: &Late, call: &mut Call, now: Now) {
     }
 }
 
-/// The time of a run whose clock was ahead, and the last quarter of an hour that was over for it.
-fn future() -> (Now, Window) {
-    let unix_ms = unix_ms() + AHEAD_MS;
-    let now = Now {
+/// The time of a run whose clock is this much ahead.
+fn ahead_by(ms: i64) -> Now {
+    Now {
         monotonic_ms: 0,
-        unix_ms,
-    };
+        unix_ms: unix_ms() + ms,
+    }
+}
+
+/// The last quarter of an hour that has ended by this time.
+fn quarter_before(unix_ms: i64) -> Window {
     let quarter = TimeStep::parse("15m").unwrap();
     let start = quarter.floor(Timestamp::from_unix_ms(unix_ms - 900_000).unwrap());
-    let window = Window::new(start, quarter.after(start).unwrap()).unwrap();
-    (now, window)
+    Window::new(start, quarter.after(start).unwrap()).unwrap()
 }
 
 /// The state of a follow whose clock was an hour ahead.
 fn future_state(service: &Late) -> String {
-    let (now, window) = future();
+    let now = ahead_by(HOUR_MS);
+    let start = quarter_before(now.unix_ms).start();
     let quarter = TimeStep::parse("15m").unwrap();
     let metric = Metric::EventDelivery;
-    let options = FollowOptions::new(metric, window.start(), &[Dimension::Integration], quarter);
+    let options = FollowOptions::new(metric, start, &[Dimension::Integration], quarter);
     let mut follow = machine(service).follow(&options).unwrap();
     let FollowStep::Drive(mut next) = follow.next(now) else {
         panic!("a window is due");
@@ -324,7 +326,9 @@ fn future_state(service: &Late) -> String {
 #[test]
 fn a_checkpoint_from_the_future_is_refused() {
     let service = Late::start(Vec::new(), 0);
-    let (now, window) = future();
+    let now = ahead_by(3 * HOUR_MS);
+    // The earlier run took the window for settled, an hour after its end.
+    let window = quarter_before(now.unix_ms - HOUR_MS);
     let options = CollectOptions::new(Metric::EventDelivery, window, &[Dimension::Integration]);
     let mut collect = machine(&service).collect(options).unwrap();
     while let CollectStep::Drive(mut next) = collect.next(now) {
