@@ -279,7 +279,7 @@ $(docs_node): scripts/docs/package-lock.json $(node_modules)
 # The static binary and its wheel, in dist/cli.
 # The command embeds the page of the dashboard, which is built with the npm package.
 # Cargo compiles only the command or the wheel at a time. The two longest suites wait for the wheel, so the wheel comes first.
-$(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python) $(wheel)
+$(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python) $(wheel_in_venv)
 	scripts/build-cli.sh --wheel
 	touch $@
 

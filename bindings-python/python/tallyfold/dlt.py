@@ -262,7 +262,7 @@ def _rows_of(
     of its halves.
     """
     starts = [window.start for window in windows]
-    groups: list[dict[tuple[str, ...], list[int]]] = [{} for _ in windows]
+    groups: list[dict[tuple[str | None, ...], list[int]]] = [{} for _ in windows]
     for one in table.by_window():
         sums = groups[bisect_right(starts, one.window.start) - 1]
         values = tuple(one.dimensions.values())
@@ -270,15 +270,16 @@ def _rows_of(
         counts = (one.success, one.errors, one.filtered)
         sums[values] = [sum(pair) for pair in zip(before, counts, strict=True)]
     for window, sums in zip(windows, groups, strict=True):
-        no_group = {(None,) * len(names): [0] * len(COUNTS)}
-        for values, counts in (sums or no_group).items():
+        if not sums:
+            sums[(None,) * len(names)] = [0] * len(COUNTS)
+        for group, of_group in sums.items():
             yield {
                 "cluster": cluster,
                 "window_start": window.start,
                 "window_end": window.end,
                 "settled": window not in provisional,
-                **dict(zip(names, values, strict=True)),
-                **dict(zip(COUNTS, map(Decimal, counts), strict=True)),
+                **dict(zip(names, group, strict=True)),
+                **dict(zip(COUNTS, map(Decimal, of_group), strict=True)),
             }
 
 

@@ -126,7 +126,7 @@ class OfStep:
 
     act: Callable[[Finished], object]
 
-    def __call__(self, step: Finished) -> object:
+    def __call__(self, step: Any) -> object:  # noqa: ANN401 - the type of `on_finished`
         return self.act(step)
 
 
