@@ -102,8 +102,8 @@ export const errorCodes = [
  * `incompatible_tables`: Two tables differ in their dimensions, metric, filter, cluster or client.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query,
  * has counts from the future, or is in use.
- * `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds
- * windows up to save memory.
+ * `memory_limit`: The counts that a collect keeps take more memory than allowed. To save memory,
+ * set `keep`, which adds windows up.
  * `invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
  * `unsupported_by_format`: The format can't represent what is exported.
  * `out_of_order`: Methods were called in the wrong order, during another call, or after the end.
