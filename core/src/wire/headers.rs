@@ -34,12 +34,12 @@ impl Headers {
     }
 
     fn checked(mut flat: Vec<String>, allowed: Option<&str>) -> Result<Self> {
-        let mut headers = Vec::new();
+        let refused = || Error::new(Code::InvalidArgument, WANTED);
         if !flat.len().is_multiple_of(2) {
-            let message =
-                "want a list in which each name is followed by its value; the last name has none";
-            return Err(Error::new(Code::InvalidArgument, message));
+            // The last name has no value.
+            return Err(refused());
         }
+        let mut headers = Vec::new();
         for pair in flat.chunks_exact_mut(2) {
             let [mut name, value] = [0, 1].map(|at| std::mem::take(&mut pair[at]));
             name.make_ascii_lowercase();
@@ -51,7 +51,7 @@ impl Headers {
             let ends = [value.as_bytes().first(), value.as_bytes().last()];
             // An empty name counts as reserved, too.
             if is_reserved || !is_plain || ends.contains(&Some(&b' ')) {
-                return Err(Error::new(Code::InvalidArgument, WANTED));
+                return Err(refused());
             }
             headers.push((name, Secret::from(value)));
         }
