@@ -204,9 +204,9 @@ export function crashed(memory: WebAssembly.Memory | undefined, cause: unknown):
 }
 
 const FULL =
-  "WebAssembly has no more memory: keep fewer tables, or ask for fewer dimensions or shorter windows";
+  "WebAssembly has no more memory: keep fewer tables, or request fewer dimensions or shorter windows";
 const STOPPED = "tallyfold has stopped in the middle of this call; please report its cause";
-const LOST = "tables and calls under way are lost, and the next call starts with an empty memory";
+const LOST = "tables and calls under way are lost; the next call starts with an empty memory";
 
 /** Whether the memory could still double, and so did not run out. The function finds this out by growing the memory. */
 function hasRoom(memory: WebAssembly.Memory): boolean {
@@ -226,16 +226,14 @@ export function wasmForbidden(cause: unknown): TallyfoldError {
 }
 
 const BY_POLICY =
-  "this host does not allow WebAssembly to be compiled; the content security policy of a page has to list " +
-  "'wasm-unsafe-eval' in script-src";
+  "this host does not allow WebAssembly; a page's content security policy has to list 'wasm-unsafe-eval' in script-src";
 const IN_WORKER =
-  'a Worker may not compile WebAssembly; have your bundler use the condition "workerd", with which this package imports ' +
-  "compiled modules";
+  'a Worker may not compile WebAssembly; with the bundler condition "workerd", this package imports compiled modules';
 
 /** @internal The error about an object of an instance that has ended. */
 export function lost(): TallyfoldError {
   return outOfOrder(
-    "its WebAssembly instance has ended, and what was in it is lost; make a new one",
+    "its WebAssembly instance has ended, and its contents are lost; make a new one",
   );
 }
 
