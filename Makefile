@@ -299,7 +299,7 @@ $(bench_peers): bench/package.json bench/package-lock.json
 
 # Without the browser's own windows, whose pages take as much processor time as the pages of the tests.
 $(chromium): | .cache
-	command -v chromium-headless-shell || scripts/apt-install.sh chromium-headless-shell || command -v chromium
+	command -v chromium-headless-shell || scripts/apt-install.sh chromium-headless-shell || command -v chromium || scripts/apt-install.sh chromium
 	touch $@
 
 .cache:
