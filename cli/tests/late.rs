@@ -327,7 +327,7 @@ fn future_state(service: &Late) -> String {
 fn a_checkpoint_from_the_future_is_refused() {
     let service = Late::start(Vec::new(), 0);
     let now = ahead_by(3 * HOUR_MS);
-    // The earlier run took the window for settled, an hour after its end.
+    // For the earlier run, an hour has passed since the end of this window, so the window is settled.
     let window = quarter_before(now.unix_ms - HOUR_MS);
     let options = CollectOptions::new(Metric::EventDelivery, window, &[Dimension::Integration]);
     let mut collect = machine(&service).collect(options).unwrap();

@@ -396,8 +396,7 @@ export class Cause extends View {
     const { shown, shownBefore } = this;
     const range = this.range ?? (shown && rangeOf(shown));
     if (!shown || !shownBefore || !range || this.where.reason) return "";
-    const gaps = [...shown.gaps(range), ...shownBefore.gaps(shifted(range, -WEEK))];
-    if (gaps.length > 0) return "";
+    if (shown.gaps(range).length > 0 || this.gapsBefore(range).length > 0) return "";
     const { share } = this.formats;
     const [now, then] = [shown.totals.rates, shownBefore.totals.rates];
     return `In the whole range, ${share(now.error)} failed (last week ${share(then.error)}), and ${share(now.filter)} were filtered (last week ${share(then.filter)}).`;

@@ -13,7 +13,7 @@ import { type ComparisonRow, compare } from "../src/tables/comparison.js";
 import { type Counts, countsOf, type Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { CountName, Dimension, RankBy } from "../src/values/types.js";
-import { isCompared, shifted, WEEK } from "./range.js";
+import { isCompared } from "./range.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
 import { turnOf } from "./turns.js";
 import { DIMENSIONS, emptyState, grouped, View, valueText, visible } from "./view.js";
@@ -377,7 +377,7 @@ export abstract class Groups extends View {
     const { shownBefore: before, shown, range } = this;
     if (!this.#groups || !before || !shown || !range) return;
     if (!before.dimensions.includes(this.dimension as never)) return;
-    if (shown.gaps(range).length > 0 || before.gaps(shifted(range, -WEEK)).length > 0) return;
+    if (shown.gaps(range).length > 0 || this.gapsBefore(range).length > 0) return;
     const earlier = grouped(before, this.dimension);
     const changes = new Map<string, ComparisonRow<Dimension>>();
     for (const row of compare(earlier, this.#groups) as Iterable<ComparisonRow<Dimension>>) {

@@ -559,7 +559,7 @@ export class Heatmap extends View {
     if (event.key === "Enter") this.#open(line);
     else if (event.key === "Escape" && this.marked) {
       this.marked = undefined;
-      this.emit("tallyfold-unmark", {});
+      this.unmark();
     } else return;
     event.preventDefault();
   };

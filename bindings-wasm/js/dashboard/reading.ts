@@ -7,8 +7,7 @@ import type { Dimension, Metric } from "../src/values/types.js";
 import { Base } from "./base.js";
 import { type Loaded, sourceOf } from "./data.js";
 import type { DashboardQuery } from "./elements.js";
-import { isCompared, type Range, rangeOf, shifted, WEEK } from "./range.js";
-import { lengthOf } from "./slots.js";
+import { isCompared, msOf, type Range, rangeOf, shifted, WEEK } from "./range.js";
 import { turnOf } from "./turns.js";
 import { dimensionsOf, isPassing } from "./view.js";
 
@@ -223,7 +222,7 @@ export abstract class Reading extends Base {
       return;
     }
     if (this.period.includes("/")) return;
-    const next = Date.parse(range.end) + lengthOf(range.window) + AFTER_CLOSE;
+    const next = Date.parse(range.end) + msOf(range.window) + AFTER_CLOSE;
     this.#timer = setTimeout(this.#due, Math.max(next - Date.now(), AFTER_CLOSE));
   }
 

@@ -5,7 +5,7 @@ import type { CountTable } from "../src/tables/table.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Window } from "../src/values/types.js";
 import { type Formats, zoneName } from "./formats.js";
-import { DAY } from "./range.js";
+import { DAY, msOf } from "./range.js";
 
 /** What is known of a slot: final counts, counts that may still change, counts of only a part, or nothing. */
 export type State = "settled" | "provisional" | "partial" | "missing";
@@ -68,11 +68,6 @@ export function stepFor(table: CountTable, range: Window, most: number): TimeSte
   return fits?.[0] ?? "1d";
 }
 
-/** The length of a step, in ms. */
-export function lengthOf(step: TimeStep): number {
-  return STEPS.find(([name]) => name === step)?.[1] ?? DAY;
-}
-
 /** The range from the first window of a table to its last. */
 export function rangeOf(table: CountTable): Window | undefined {
   const { coverage } = table;
@@ -82,7 +77,7 @@ export function rangeOf(table: CountTable): Window | undefined {
 
 /** The slots of a range: the steps of a table, and the time in between that no window covers. */
 export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[] {
-  const length = lengthOf(name);
+  const length = msOf(name);
   const slots: Slot[] = [];
   const missing = (from: number, to: number) => {
     for (let start = from; start < to && slots.length < MOST_SLOTS; ) {

@@ -783,7 +783,7 @@ export class Trend extends View {
     } else if (event.key === "Escape" && this.marked) {
       event.preventDefault();
       this.marked = undefined;
-      this.emit("tallyfold-unmark", {});
+      this.unmark();
     }
   };
 

@@ -4,7 +4,8 @@ import { html, nothing, svg, type TemplateResult } from "lit";
 import type { SeriesColumns } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { lengthOf, longestOf, type State, stateWithin, stepFor } from "./slots.js";
+import { msOf } from "./range.js";
+import { longestOf, type State, stateWithin, stepFor } from "./slots.js";
 import { grouped } from "./view.js";
 
 /** How many events failed and were filtered in each step. For drawing only: texts contain exact counts. */
@@ -34,7 +35,7 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   const length = Date.parse(range.end) - Date.parse(range.start);
   if ((table.length * length) / longestOf(table) > MOST_POINTS) return undefined;
   const step = stepFor(table, range, MOST_BARS);
-  const stepMs = lengthOf(step);
+  const stepMs = msOf(step);
   const first = Math.floor(Date.parse(range.start) / stepMs) * stepMs;
   const bars = Math.ceil((Date.parse(range.end) - first) / stepMs);
   const series = grouped(table, by).byWindow(step);

@@ -6,7 +6,6 @@ import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
-import { shifted, WEEK } from "./range.js";
 import { rangeOf, type State } from "./slots.js";
 import { DIMENSIONS, dimensionsOf, emptyState, largest, manyOf, View, valueText } from "./view.js";
 
@@ -100,8 +99,7 @@ export class Values extends View {
     this.#differences = shown && shownBefore && differencesOf(shownBefore, shown);
     const range = this.range ?? (shown && rangeOf(shown));
     this.#states = shown && range ? statesOf(shown, range) : [];
-    const gaps = range && shownBefore?.gaps(shifted(range, -WEEK));
-    this.#isEarlierPartial = gaps !== undefined && gaps.length > 0;
+    this.#isEarlierPartial = range !== undefined && this.gapsBefore(range).length > 0;
   }
 
   protected override content(): TemplateResult {

@@ -210,6 +210,11 @@ export abstract class View extends Base {
     return this.#shownBefore.table;
   }
 
+  /** The windows of the same time a week before this range that are missing. */
+  protected gapsBefore(range: Window): readonly Window[] {
+    return this.shownBefore?.gaps(shifted(range, -WEEK)) ?? [];
+  }
+
   #kept(name: "table" | "tableBefore", where = this.where): CountTable | undefined {
     const given = this[name];
     if (given === undefined || given === null) return undefined;
@@ -272,6 +277,11 @@ export abstract class View extends Base {
   /** Fires the event that marks this range. */
   protected brush(start: string, end: string): void {
     this.emit("tallyfold-brush", { start, end });
+  }
+
+  /** Fires the event that removes the mark. */
+  protected unmark(): void {
+    this.emit("tallyfold-unmark", {});
   }
 
   /** Changes a part of the view's state, and fires the event that puts it into the address. */

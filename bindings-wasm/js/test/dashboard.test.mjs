@@ -9,8 +9,8 @@ import { chromium } from "playwright-core";
 import { CountTable, compare } from "tallyfold";
 import { exportCounts } from "tallyfold/export";
 import { usual } from "tallyfold/health";
-import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
-import { count, DAY, NOW, ready, rowsOf, share, World } from "./dashboard_world.mjs";
+import { CHROMIUM } from "./chromium.mjs";
+import { count, DAY, emptyTab, ready, rowsOf, share, World } from "./dashboard_world.mjs";
 
 const LOST = { by: "undelivered" };
 
@@ -513,11 +513,8 @@ describe("the dashboard", () => {
     });
     await world.listen();
     t.after(() => world.close());
-    const context = await browser.newContext();
-    context.setDefaultTimeout(PAGE_MS);
-    t.after(() => context.close());
-    const tab = await context.newPage();
-    await tab.clock.setFixedTime(NOW);
+    const tab = await emptyTab(browser);
+    t.after(() => tab.context().close());
     await tab.goto(world.url);
     const note = tab.getByText("No counts have arrived for 3 seconds");
     await note.waitFor();
@@ -1058,14 +1055,11 @@ describe("the dashboard", () => {
       const world = new World();
       world.element = "";
       await world.listen();
-      const context = await browser.newContext();
-      context.setDefaultTimeout(PAGE_MS);
+      const tab = await emptyTab(browser);
       t.after(async () => {
-        await context.close();
+        await tab.context().close();
         world.close();
       });
-      const tab = await context.newPage();
-      await tab.clock.setFixedTime(NOW);
       await tab.goto(`${world.url}${hash}`);
       await tab.evaluate(
         async (given) => {
@@ -1200,11 +1194,8 @@ describe("the dashboard", () => {
     world.element = `<tallyfold-reasons src="/tallyfold" period="24h"></tallyfold-reasons>
       <tallyfold-pipeline src="/tallyfold"></tallyfold-pipeline>
       <tallyfold-heatmap src="/tallyfold" period="12h"></tallyfold-heatmap>`;
-    const context = await browser.newContext();
-    context.setDefaultTimeout(PAGE_MS);
-    t.after(() => context.close());
-    const tab = await context.newPage();
-    await tab.clock.setFixedTime(NOW);
+    const tab = await emptyTab(browser);
+    t.after(() => tab.context().close());
     await tab.goto(world.url);
     await tab.locator("tallyfold-reasons tbody th button").first().waitFor();
     await tab.locator("tallyfold-heatmap table").first().waitFor();
@@ -1239,14 +1230,11 @@ describe("the dashboard", () => {
       world.fails = fails;
       world.element = ELEMENTS[name];
       await world.listen();
-      const context = await browser.newContext();
-      context.setDefaultTimeout(PAGE_MS);
+      const tab = await emptyTab(browser);
       t.after(async () => {
-        await context.close();
+        await tab.context().close();
         world.close();
       });
-      const tab = await context.newPage();
-      await tab.clock.setFixedTime(NOW);
       await tab.addInitScript(() => {
         globalThis.fired = [];
         const textOf = (root) =>

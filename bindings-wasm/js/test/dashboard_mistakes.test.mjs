@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { chromium } from "playwright-core";
-import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
-import { NOW, ready, rowsOf, World } from "./dashboard_world.mjs";
+import { CHROMIUM } from "./chromium.mjs";
+import { emptyTab, ready, rowsOf, World } from "./dashboard_world.mjs";
 
 let browser;
 before(async () => {
@@ -18,14 +18,11 @@ async function opened(t, element, { hash = "", file, prepare = () => {} } = {}) 
   world.element = element;
   prepare(world);
   await world.listen();
-  const context = await browser.newContext();
-  context.setDefaultTimeout(PAGE_MS);
-  const tab = await context.newPage();
-  await tab.clock.setFixedTime(NOW);
+  const tab = await emptyTab(browser);
   const wrong = [];
   tab.on("pageerror", (error) => wrong.push(error.stack));
   t.after(async () => {
-    await context.close();
+    await tab.context().close();
     world.close();
     assert.deepEqual(wrong, []);
   });

@@ -104,10 +104,7 @@ export class World {
 
   /** A tab at the fixed time. `errors` has what went wrong in it, `violations` what its policy has forbidden. */
   async open(browser, { hash = "", ...options } = {}) {
-    const context = await browser.newContext(options);
-    context.setDefaultTimeout(PAGE_MS);
-    const tab = await context.newPage();
-    await tab.clock.setFixedTime(NOW);
+    const tab = await emptyTab(browser, options);
     tab.errors = [];
     tab.on("pageerror", (error) => tab.errors.push(error));
     tab.violations = [];
@@ -118,6 +115,15 @@ export class World {
     await ready(tab);
     return tab;
   }
+}
+
+/** A tab without a page, in a context of its own, at the time of the sandbox. */
+export async function emptyTab(browser, options) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(PAGE_MS);
+  const tab = await context.newPage();
+  await tab.clock.setFixedTime(NOW);
+  return tab;
 }
 
 /** Until all counts have been read and drawn, those that are compared, too. */

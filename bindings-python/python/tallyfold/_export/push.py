@@ -14,7 +14,7 @@ from tallyfold._calls.steps import Done, Wait
 from tallyfold._errors import TallyfoldError
 from tallyfold._export.exporting import warn_of
 from tallyfold._export.sender import Sender
-from tallyfold._export.sending import finished_of, seconds_of
+from tallyfold._export.sending import report_finished, seconds_of
 from tallyfold._http.network import Certificates, network_of
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
@@ -114,7 +114,7 @@ def push(
                         sender.pause(ms / 1000)
                     case Finished() as step:
                         if on_finished is not None:
-                            result = on_finished(finished_of(on_finished, step))
+                            result = report_finished(on_finished, step)
                             awaited("on_finished", result)
                     case Done():
                         return machine.report()

@@ -22,7 +22,7 @@ __all__ = [
     "Sending",
     "Sent",
     "address_of",
-    "finished_of",
+    "report_finished",
     "seconds_of",
 ]
 
@@ -130,6 +130,7 @@ class OfStep:
         return self.act(step)
 
 
-def finished_of(on_finished: Callable[[int], object], step: Finished) -> Any:  # noqa: ANN401
-    """Returns what `on_finished` gets: the number of samples or, for `OfStep`, the step."""
-    return step if isinstance(on_finished, OfStep) else step.samples
+def report_finished(on_finished: Callable[[int], object], step: Finished) -> object:
+    """Calls `on_finished` with the number of samples or, for `OfStep`, with the step."""
+    argument: Any = step if isinstance(on_finished, OfStep) else step.samples
+    return on_finished(argument)
