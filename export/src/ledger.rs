@@ -287,8 +287,8 @@ impl Ledger {
             .and_then(|(before, after)| before.gap(after, &windows));
         if let Some(skipped) = skipped.filter(|_| !allow_gap) {
             let message = Words::from(format!(
-                "{skipped:?} was skipped: the totals don't have its counts, and the follow won't read it any more; go on with \
-                 the follow from the state in the ledger, or set "
+                "{skipped:?} was skipped: the totals don't have its counts, and the follow won't read it any more; resume the \
+                 follow from the state in the ledger, or set "
             ));
             let message = message
                 .and(Name::from("allow_gap"))

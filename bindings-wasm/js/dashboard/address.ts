@@ -30,6 +30,7 @@ export function placeIn(text: string): Place {
   const views = Object.fromEntries([...all].filter(([name]) => /^\w+\.\w+$/.test(name)));
   const one = (name: string) => all.get(name) ?? undefined;
   const by = NAMES.find((name) => name === one("by"));
+  const unit = (["counts", "percent"] as const).find((name) => name === one("unit"));
   const [start, end] = one("mark")?.split("/") ?? [];
   const isMarked = Date.parse(start ?? "") < Date.parse(end ?? "");
   const isFiltered = all.has("where") || Object.keys(where).length > 0;
@@ -43,7 +44,7 @@ export function placeIn(text: string): Place {
     ...(cluster && { cluster }),
     ...(period && rangeOf(period, Date.now()) && { period }),
     ...(by && { by }),
-    ...(one("unit") === "percent" && { unit: "percent" as const }),
+    ...(unit && { unit }),
     ...(zone && isZone(zone) && { zone }),
     ...(view && { view }),
     ...(isMarked && start && end && { marked: { start, end } }),

@@ -365,11 +365,7 @@ export class Dashboard extends Reading {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const { cluster, period, by, unit, zone, view, where, marked } = this;
-    const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
-    // A framework may have set `where` to nothing.
-    this.#defaults = { period, by, unit, zone, view, where: where ?? {}, ...rest };
-    if (this.address !== "none") this.#arrive();
+    if (this.hasUpdated) this.#begin();
     addEventListener("popstate", this.#arrive);
     addEventListener("hashchange", this.#arrive);
   }
@@ -378,6 +374,15 @@ export class Dashboard extends Reading {
     super.disconnectedCallback();
     removeEventListener("popstate", this.#arrive);
     removeEventListener("hashchange", this.#arrive);
+  }
+
+  /** Shows what the page has set, unless the address contains another state. */
+  #begin(): void {
+    const { cluster, period, by, unit, zone, view, where, marked } = this;
+    const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
+    // A framework may have set `where` to nothing.
+    this.#defaults = { period, by, unit, zone, view, where: where ?? {}, ...rest };
+    this.#arrive();
   }
 
   /** Shows the state that the address contains. */
@@ -425,6 +430,8 @@ export class Dashboard extends Reading {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
+    // Until the first update, the element lacks the properties that a page has set before it was defined.
+    if (!this.hasUpdated) this.#begin();
     if (!Object.hasOwn(PAGES, this.view)) this.view = "overview";
     if (!Object.hasOwn(DIMENSIONS, this.by)) this.by = "integration";
     if (changed.has("rulesSrc")) void this.#rules.read();

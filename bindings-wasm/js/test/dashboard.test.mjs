@@ -267,6 +267,40 @@ describe("the dashboard", () => {
     assert.equal(new URL(tab.url()).hash, "#chapter");
   });
 
+  test("keeps the viewer's unit in the address if the page has set another one", async (t) => {
+    const { tab } = await opened(t, {}, (world) => {
+      world.element = '<tallyfold-dashboard src="/tallyfold" unit="percent"></tallyfold-dashboard>';
+    });
+    await tab.getByRole("button", { name: "Counts" }).click();
+    await ready(tab);
+    await tab.reload();
+    await ready(tab);
+    assert.equal(new URL(tab.url()).hash, "#unit=counts");
+    assert.equal(await tab.locator("tallyfold-dashboard").evaluate(({ unit }) => unit), "counts");
+  });
+
+  test("follows the address rather than properties that were set before the element was defined", async (t) => {
+    const { world } = await opened(t);
+    const tab = await emptyTab(browser);
+    t.after(() => tab.context().close());
+    await tab.addInitScript(() => {
+      const observer = new MutationObserver(() => {
+        const dashboard = document.querySelector("tallyfold-dashboard");
+        if (dashboard === null) return;
+        observer.disconnect();
+        globalThis.wasDefined = customElements.get("tallyfold-dashboard") !== undefined;
+        Object.assign(dashboard, { unit: "percent", by: "event_name" });
+      });
+      observer.observe(document, { childList: true, subtree: true });
+    });
+    await tab.goto(`${world.url}#by=write_key`);
+    await ready(tab);
+    const shown = await tab
+      .locator("tallyfold-dashboard")
+      .evaluate(({ unit, by }) => ({ unit, by, wasDefined }));
+    assert.deepEqual(shown, { unit: "percent", by: "write_key", wasDefined: false });
+  });
+
   test("moves through time, and reads each settled window once", async (t) => {
     const { world, tab } = await opened(t);
     await tab.getByRole("button", { name: "Earlier" }).click();

@@ -240,7 +240,7 @@ describe("a ledger", () => {
       },
       (error) => {
         assert.deepEqual([error.code, error.argument], ["out_of_order", "revision"]);
-        assert.match(error.message, /was skipped.* go on with the follow from the state/s);
+        assert.match(error.message, /was skipped.* resume the follow from the state/s);
         return true;
       },
     );

@@ -216,11 +216,6 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
     let found = || {
         let start = jiff::Timestamp::from_millisecond(range.start().unix_ms()).ok()?;
         let mut day = start.to_zoned(zone.clone()).date();
-        // Make sure that the first day begins no later than the range. When clocks are set back across midnight, a local date
-        // occurs again after the next date has begun.
-        while begins(day)? > range.start() {
-            day = day.yesterday().ok()?;
-        }
         let mut found = vec![begins(day)?];
         while found.last().is_some_and(|last| *last < range.end()) {
             day = day.tomorrow().ok()?;
