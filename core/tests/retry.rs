@@ -184,6 +184,52 @@ fn a_refusal_whose_body_hangs_until_the_deadline_is_that_refusal() {
 }
 
 #[test]
+fn a_refusal_with_bytes_after_its_body_is_that_refusal() {
+    for status in [400, 403, 404, 500] {
+        let (client, mut sandbox) = (client_of_one_try(), sandbox());
+        drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+        let mut call = delivery(&client);
+        request(call.step(at(0)));
+        assert_eq!(call.head(status, &[]), Ok(true));
+        let error = call.failed(HostFailure::Stale, "").expect_err("an end");
+        assert_eq!(error.status(), Some(status), "{error}");
+    }
+    // The request of a passing failure is sent again.
+    let (_client, mut sandbox, mut call) = sent(options());
+    assert_eq!(call.head(503, &[]), Ok(false));
+    assert_eq!(call.failed(HostFailure::Stale, ""), Ok(()));
+    let later = after(at(0), wait(call.step(at(0))));
+    assert!(drive(call, &mut sandbox, later).is_ok());
+}
+
+#[test]
+fn a_requested_wait_is_over_although_no_call_came_meanwhile() {
+    let (client, mut sandbox) = (client_of_one_try(), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    let mut call = delivery(&client);
+    request(call.step(at(0)));
+    let refused = answer(&mut call, 503, &[("retry-after", "30")]).expect_err("an end");
+    assert_eq!(refused.retry_after_s(), Some(30));
+    // The response came within the time limit of 30 s, and an hour has passed.
+    request(delivery(&client).step(at(3_600)));
+    let mut call = delivery(&client);
+    request(call.step(at(7_200)));
+    answer(&mut call, 503, &[("retry-after", "30")]).expect_err("an end");
+    assert_eq!(wait(delivery(&client).step(at(7_205))), 30_000);
+}
+
+#[test]
+fn a_status_is_an_error_although_a_header_says_that_the_call_has_not_ended() {
+    let (_, _, mut call) = sent(options());
+    let header = [("tallyfold-error", "out_of_order 400")];
+    let error = answer(&mut call, 404, &header).expect_err("an end");
+    assert_eq!(
+        (error.code(), error.status()),
+        (Code::UnexpectedStatus, Some(404))
+    );
+}
+
+#[test]
 fn a_body_that_breaks_off_is_read_again_from_its_start() {
     let (_client, mut sandbox, mut call) = sent(options());
     let headers = [("content-type", "application/json")];

@@ -207,6 +207,7 @@ impl Outbox {
             revision,
             changes: window
                 .clone()
+                .filter(|(_, changes)| changes.each() != [0; 3])
                 .map(|(key, changes)| {
                     (
                         values(key).collect(),

@@ -295,6 +295,20 @@ fn a_failed_message_is_retried_for_seconds_and_then_by_the_next_run() {
 }
 
 #[test]
+fn the_end_of_an_alert_is_sent_if_the_answer_to_its_beginning_was_lost() {
+    let firing = [firing("a")];
+    let over = [finding("a", Status::Resolved)];
+    for (lost, ends) in [(None, 1), (Some((500, "")), 1), (Some((403, "")), 0)] {
+        let begun = run(&firing, webhook(), &Notified::default(), vec![lost; 99]);
+        assert_eq!(run(&over, webhook(), &begun.notified, []).sent.len(), ends);
+        // The next run sends the beginning again, and then knows that it has arrived.
+        let again = run(&firing, webhook(), &begun.notified, []);
+        assert_eq!(again.sent.len(), 1);
+        assert!(run(&firing, webhook(), &again.notified, []).sent.is_empty());
+    }
+}
+
+#[test]
 fn a_refused_message_does_not_prevent_the_others() {
     let both = [firing("a"), firing("b")];
     let refused = run(

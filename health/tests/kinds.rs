@@ -560,6 +560,63 @@ fn errors_that_use_up_a_budget_are_found() {
 }
 
 #[test]
+fn a_budget_does_not_recover_while_nothing_is_attempted() {
+    let fixture = with(|slot, (_, counts)| {
+        if in_hours(slot, 20..23) {
+            *counts = [0, counts[0] + counts[1], counts[2]];
+        } else if in_hours(slot, 23..40) {
+            *counts = [0; 3];
+        }
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'budget'\nbudget = '3%'";
+    let replay = |end: usize| fixture::replay(rules, &fixture, 5 * WEEK, 5 * WEEK + end).findings;
+    assert_eq!(replay(40)[0].resolved, None);
+    assert!(replay(80)[0].resolved.is_some());
+}
+
+#[test]
+fn a_share_that_fails_for_weeks_is_over_only_when_it_recovers() {
+    for (usual, failing) in [(10, 1_000), (10, 300)] {
+        let mut fixture = Fixture::delivery(&["integration"]);
+        let (start, end) = (28 * 24, 50 * 24);
+        fixture.fill(0..end + 48, |slot| {
+            let errors = match (start..end).contains(&slot) {
+                true => failing - noise(slot as u64, 9),
+                false => usual + noise(slot as u64, 5),
+            };
+            vec![(vec!["CRM"], [1_000 - errors, errors, 0])]
+        });
+        let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']";
+        let lasts = replay(rules, &fixture, start, end);
+        assert_eq!(lasts.findings.len(), 1, "{:?}", sentences(&lasts.findings));
+        assert_eq!(lasts.findings[0].resolved, None);
+        let ends = replay(rules, &fixture, start, end + 48);
+        assert_eq!(ends.findings[0].resolved, Some(fixture.instant(end)));
+    }
+}
+
+#[test]
+fn counts_near_the_largest_number_are_judged() {
+    let mut fixture = Fixture::delivery(&["integration"]);
+    let start = 30 * 24;
+    fixture.fill(0..start + 6, |slot| {
+        let count = if slot < start {
+            500_000_000_000_000_000
+        } else {
+            0
+        };
+        vec![(vec!["CRM"], [count, 0, 0])]
+    });
+    let rule = |kind: &str| {
+        format!("window = '1h'\n[[rule]]\nname = 'it'\nkind = '{kind}'\nby = ['integration']")
+    };
+    for kind in ["volume", "silent"] {
+        let found = replay(&rule(kind), &fixture, start, start + 6).findings;
+        assert_eq!(found.len(), 1, "{kind}");
+    }
+}
+
+#[test]
 fn totals_that_differ_from_their_rows_are_found() {
     let mut fixture = weeks();
     fixture.add(5 * WEEK, false, 0, &usual(5 * WEEK));
@@ -620,6 +677,43 @@ fn ingested_events_that_are_not_delivered_are_found() {
         [
             "write key web: 100 events ingested, but none delivered, failed or filtered from 2026-01-01 04:00 to 05:00 UTC, part of an incident from 2026-01-01 04:00 to 07:00 UTC; over"
         ]
+    );
+}
+
+#[test]
+fn a_rule_that_compares_both_endpoints_waits_until_both_have_settled() {
+    let (mut delivery, mut ingestion) = (
+        Fixture::delivery(&["write_key"]),
+        Fixture::new("event_ingestion", &["write_key"], 3_600),
+    );
+    for slot in 0..6 {
+        ingestion.add(slot, false, 0, &[(vec!["web"], [100, 0, 0])]);
+        let delivered = if slot < 3 { 100 } else { 0 };
+        delivery.add(slot, false, 0, &[(vec!["web"], [delivered, 0, 0])]);
+    }
+    let rules =
+        "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'undelivered'\nby = ['write_key']\nfor = 2";
+    let rules = Rules::parse(rules).unwrap();
+    // The deliveries of the newest window can't be read at 4:00 and at 5:00.
+    let mut state = tallyfold_health::State::default();
+    let mut statuses = Vec::new();
+    for (hour, delivered) in [(3, 3), (4, 3), (5, 4), (6, 6)] {
+        let (delivered, ingested) = (delivery.until(delivered), ingestion.until(hour));
+        let observed = Observed {
+            delivery: Some(&delivered),
+            ingestion: Some(&ingested),
+        };
+        let check = rules
+            .check(&observed, &state, delivery.instant(hour))
+            .unwrap();
+        let found = check.findings.first();
+        statuses.push(found.map(|one| (one.status, one.since == delivery.instant(3))));
+        state = check.state;
+    }
+    let since = |status| Some((status, true));
+    assert_eq!(
+        statuses,
+        [None, None, since(Status::Pending), since(Status::Firing)]
     );
 }
 

@@ -384,7 +384,9 @@ fn a_silence_covers_matching_findings_while_it_lasts() {
     assert!(!silenced("rule = 'low'"));
     assert!(!silenced("where = { integration = 'S3' }"));
     assert!(!silenced("where = { event_name = 'Webhook' }"));
-    assert!(!silenced("until = 2026-01-01T04:00:00Z"));
+    // The last bad window lies in this silence, although its counts settle later.
+    assert!(silenced("until = 2026-01-01T04:00:00Z"));
+    assert!(!silenced("until = 2026-01-01T03:00:00Z"));
     assert!(!silenced("from = '2026-01-01T04:00:01Z'"));
 }
 
@@ -806,4 +808,71 @@ fn an_acknowledgement_ends_when_the_incident_becomes_more_severe() {
         (Severity::Critical, &None)
     );
     assert_eq!(incident.id, id);
+}
+
+#[test]
+fn a_finding_from_a_silence_stays_silenced_until_its_counts_have_settled() {
+    // Events fail only from 2:00 to 4:00. Counts settle an hour after their window.
+    let fixture = hours(&[0, 0, 50, 50, 0, 0, 0].map(Some));
+    let silence = "from = 2026-01-01T02:00:00Z\nuntil = 2026-01-01T04:00:00Z";
+    let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
+    let mut state = State::default();
+    let mut seen = Vec::new();
+    for hour in 4..8 {
+        let table = fixture.until(hour - 1);
+        let check = rules.check(&delivery(&table), &state, fixture.instant(hour));
+        let check = check.unwrap();
+        for finding in &check.findings {
+            seen.push((hour, finding.status, finding.silenced, check.healthy));
+        }
+        state = check.state;
+    }
+    assert_eq!(
+        seen,
+        [
+            (4, Status::Pending, true, true),
+            (5, Status::Firing, true, true),
+            (6, Status::Firing, true, true),
+            (7, Status::Resolved, true, true)
+        ]
+    );
+    let table = fixture.table();
+    let replay = rules
+        .replay(&delivery(&table), fixture.range(0, 7))
+        .unwrap();
+    assert!(replay.findings[0].silenced);
+}
+
+#[test]
+fn a_share_below_its_limit_is_critical_even_if_it_is_0() {
+    let rules = "window = '1h'\n[[rule]]\nname = 'unfiltered'\nkind = 'threshold'\nmeasure = 'filtered_rate'\nbelow = '1%'\nseverity = 'critical'";
+    let fixture = hours(&[0, 0].map(Some));
+    let checks = checks(&Rules::parse(rules).unwrap(), &fixture, 1..3);
+    for check in checks {
+        let found = (check.findings[0].severity, check.healthy);
+        assert_eq!(found, (Severity::Critical, false));
+    }
+}
+
+#[test]
+fn an_incident_comes_back_within_six_hours_although_counts_settle_late() {
+    // A failure ends at 4:00, and comes back at 9:00.
+    let fails = |hour| [2, 3, 9, 10, 11].contains(&hour);
+    let errors: Vec<_> = (0..14)
+        .map(|hour| Some(if fails(hour) { 50 } else { 0 }))
+        .collect();
+    let fixture = hours(&errors);
+    for late in [0, 1, 6] {
+        let mut state = State::default();
+        let mut incidents = Vec::new();
+        for hour in 1 + late..15 + late {
+            let table = fixture.until(hour - late);
+            let now = fixture.instant(hour);
+            state = rules().check(&delivery(&table), &state, now).unwrap().state;
+            incidents.extend(state.incidents().map(|one| one.id.clone()));
+        }
+        incidents.sort();
+        incidents.dedup();
+        assert_eq!(incidents.len(), 1, "{late} hours late");
+    }
 }

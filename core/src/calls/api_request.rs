@@ -26,7 +26,7 @@ impl StateMachine {
     pub(super) fn send(&mut self, authorized: AuthorizedRequest, now: Now) -> Step {
         let retries = &mut self.retries;
         self.shared
-            .with(|common| retries.send(&mut common.pace, Destination::Api));
+            .with(|common| retries.send(&mut common.pace, Destination::Api, now));
         let sent = SentRequest {
             generation: authorized.generation,
             at: now,

@@ -118,21 +118,22 @@ impl Pace {
 
     /// Honours a `Retry-After`: nothing is sent to the destination for that long. Returns the error
     /// with that wait, or `retry_later` if the wait is longer than the caller allows. A wait that
-    /// only the patience of a long range allows does not make the client's other calls wait.
+    /// only the patience of a long range allows does not make the client's other calls wait. `wait` is the wait in milliseconds,
+    /// and the latest monotonic time at which its response can have come.
     pub(super) fn heed(
         &mut self,
         api: Api,
         to: Destination,
         error: Error,
-        asked_ms: Option<u64>,
+        wait: Option<(u64, u64)>,
         patient: Option<Patient>,
     ) -> Error {
-        let Some(asked_ms) = asked_ms else {
+        let Some((asked_ms, latest_ms)) = wait else {
             return error;
         };
         let seconds = asked_ms.div_ceil(1000).min(MOST_SECONDS);
         if asked_ms <= self.policy.longest_wait_ms {
-            self.not_before(api, to).raise(asked_ms);
+            self.not_before(api, to).raise(asked_ms, latest_ms);
             return error.with_retry_after(seconds);
         }
         if patient.is_some_and(|patient| asked_ms <= patient.longest_wait_ms) {

@@ -67,6 +67,8 @@ pub(super) struct Retries {
     fast_since: Option<u64>,
     /// How many requests of the client had failed when the last request was sent.
     sent_after: u64,
+    /// The monotonic time at which the last request was sent.
+    sent_ms: u64,
     /// Whether the API itself has answered the last request, other than with a temporary failure.
     is_answered: bool,
     /// The number of the last failure of this call.
@@ -104,6 +106,7 @@ impl Retries {
             patient: None,
             fast_since: None,
             sent_after: 0,
+            sent_ms: 0,
             is_answered: false,
             failed: None,
             sent_when_up: false,
@@ -117,13 +120,14 @@ impl Retries {
 
     /// Counts a request that is sent. The first request of a call adds to the client's retry
     /// budget.
-    pub(super) fn send(&mut self, pace: &mut Pace, to: Destination) {
+    pub(super) fn send(&mut self, pace: &mut Pace, to: Destination, now: Now) {
         let earns = self.patient.is_none_or(|patient| !patient.repeats);
         if earns && self.requests + self.token_requests == 0 {
             pace.earn(self.patient.is_some());
         }
         self.last = to;
         self.sent_after = pace.failures();
+        self.sent_ms = now.monotonic_ms;
         self.is_answered = false;
         self.again_after = None;
         self.service_time = None;
@@ -184,7 +188,10 @@ impl Retries {
         } else if !error.is_lasting() {
             self.answered(pace, to);
         }
-        pace.heed(self.api, to, error, reply.asked_ms, self.patient)
+        let timeout_ms = self.timeout.ms().unwrap_or(u64::MAX);
+        let latest_ms = self.sent_ms.saturating_add(timeout_ms);
+        let wait = reply.asked_ms.map(|asked_ms| (asked_ms, latest_ms));
+        pace.heed(self.api, to, error, wait, self.patient)
     }
 
     /// What follows the failure of the request to the API: the next request, or the error that ends

@@ -367,7 +367,8 @@ impl StateMachine {
         if let Input::Head { headers, .. } = &input {
             self.retries.service_time = self.service_time_of(headers);
         }
-        if failure == Some(HostFailure::Stale) && self.resent < MOST_RESENT {
+        let is_sent = matches!(self.state, State::FetchesToken { .. } | State::Sent { .. });
+        if failure == Some(HostFailure::Stale) && is_sent && self.resent < MOST_RESENT {
             self.resent += 1;
             return self.send_again(&input);
         }

@@ -30,8 +30,9 @@ impl StateMachine {
                 self.url = request.url().to_owned();
                 let request = request.clone().with(&self.shared.config.headers);
                 let retries = &mut self.retries;
+                let now = fetch.asked_at;
                 self.shared
-                    .with(|common| retries.send(&mut common.pace, Destination::TokenEndpoint));
+                    .with(|common| retries.send(&mut common.pace, Destination::TokenEndpoint, now));
                 self.state = State::FetchesToken { fetch, body: None };
                 Step::Send(request)
             }

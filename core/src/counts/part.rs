@@ -173,7 +173,7 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
     let totals = totals.try_fold(Counts::default(), Counts::checked_add);
     totals.ok_or_else(|| refusal(Refused::SumOverflow))?;
     let mut sums = Vec::new();
-    let mut packed: Vec<(&Arc<Rows>, Vec<&Packed>)> = Vec::new();
+    let mut packed: Vec<(&Arc<Rows>, Vec<&Arc<Packed>>)> = Vec::new();
     for part in parts {
         match &part.rows {
             PartRows::Own(rows) => sums.push(Arc::clone(rows)),
@@ -189,11 +189,15 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
         }
     }
     sums.extend(packed.into_iter().map(|(sum, some)| {
-        if some.len() == PACKED_TOGETHER {
+        // A caller may combine a table with itself, so that a part occurs twice.
+        let mut distinct: Vec<*const Packed> = some.iter().map(|rows| Arc::as_ptr(rows)).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if [some.len(), distinct.len()] == [PACKED_TOGETHER; 2] {
             // These are all parts that were packed together.
             Arc::clone(sum)
         } else {
-            Arc::new(sum.sum_of(some.into_iter()))
+            Arc::new(sum.sum_of(some.into_iter().map(|rows| &**rows)))
         }
     }));
     match sums.as_slice() {

@@ -260,9 +260,14 @@ enum State {
         task: u32,
         asked_at: Now,
     },
-    /// It was read at that time, or the attempt failed then.
+    /// It was read at that time.
     Rests {
         since: Now,
+    },
+    /// An attempt to read it failed at that time.
+    Failed {
+        since: Now,
+        pause_ms: u64,
     },
     /// It was read at that time, and its settle time may be over by now. It surely is after a second.
     RestsASecond {
@@ -429,6 +434,7 @@ impl Follow {
             State::UnderWay { .. } => return None,
             State::Due => 0,
             State::Rests { since } => self.reread_ms.saturating_sub(now.since(since)),
+            State::Failed { since, pause_ms } => pause_ms.saturating_sub(now.since(since)),
             State::RestsASecond { since } => {
                 let rest_ms = self.reread_ms.min(PRECISION_MS);
                 rest_ms.saturating_sub(now.since(since))
@@ -476,8 +482,8 @@ impl Follow {
     /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
-    /// The call's final error. Its window is read again after `reread_ms`; other windows
-    /// are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
+    /// The call's final error. Its window is read again after `reread_ms`, or if its settle time is over, after as long as that
+    /// was ago. Other windows are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
     /// reads one window a minute, or one every `reread_ms` if that is shorter, until a reading succeeds. `out_of_order` for a
     /// task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
@@ -494,6 +500,8 @@ impl Follow {
         match self.query.outcome(call, open.window) {
             WindowResult::Table(table) if has_ended(open.window) => {
                 self.refused = None;
+                // Without a `Date` in this response, the service's clock is the one of an earlier response.
+                let service = service.or(self.service.map(|service| service.moved_on(now)));
                 self.revise(position, table, service, now).map(Some)
             }
             WindowResult::Table(_) if is_last && open.table.is_none() => {
@@ -514,7 +522,18 @@ impl Follow {
                     return Ok(None);
                 }
                 self.outages.forget(open.window);
-                open.state = State::Rests { since: now };
+                // A window that still fails after its settle time is tried ever more rarely. Otherwise, if all windows fail, the
+                // requests would grow without limit.
+                let settled_ms = open
+                    .window
+                    .end()
+                    .unix_ms()
+                    .saturating_add_unsigned(self.settle_ms);
+                let overdue_ms = u64::try_from(now.unix_ms.saturating_sub(settled_ms)).unwrap_or(0);
+                open.state = State::Failed {
+                    since: now,
+                    pause_ms: self.reread_ms.max(overdue_ms),
+                };
                 if concerns_all(&error) {
                     self.refused = Some(now);
                 }

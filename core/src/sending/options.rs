@@ -1,5 +1,7 @@
 //! Where an export is sent, and what happens when something fails.
 
+use std::fmt;
+
 use super::delivery::{Delivery, Transport};
 use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
@@ -31,7 +33,7 @@ const HIDDEN_PART: usize = 4;
 
 crate::options! {
     /// Where an export is sent, and what happens when something fails.
-    #[derive(Clone, Debug)]
+    #[derive(Clone)]
     pub struct PushOptions {
         /// The whole address that messages are sent to, with its path.
         ///
@@ -156,8 +158,17 @@ impl PushOptions {
     }
 }
 
+/// Without the path, which may be a secret.
+impl fmt::Debug for PushOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PushOptions")
+            .field("url", &origin(&self.url))
+            .finish_non_exhaustive()
+    }
+}
+
 /// The address of a destination.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Target {
     pub(super) url: String,
     /// The origin of the address. Messages show only this part, because the path may be a secret, as in the addresses of chats.
@@ -241,9 +252,21 @@ fn has_password(query: &str) -> bool {
     names.any(is_password)
 }
 
-/// Whether systems read passwords and tokens from the parameter of this name.
+/// Whether systems read passwords and tokens from the parameter of this name, such as `api_key`, `api-key` or `apiKey`.
 fn is_password(name: &str) -> bool {
-    const NAMES: [&str; 6] = ["p", "password", "token", "api_key", "apikey", "key"];
+    const NAMES: [&str; 10] = [
+        "p",
+        "password",
+        "token",
+        "apikey",
+        "key",
+        "accesstoken",
+        "authkey",
+        "auth",
+        "secret",
+        "sig",
+    ];
+    let name = name.replace(['-', '_'], "");
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 

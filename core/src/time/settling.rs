@@ -59,6 +59,14 @@ impl ServiceTime {
         }
     }
 
+    /// The service's clock at a later time, by the monotonic clock.
+    pub(crate) fn moved_on(self, now: Now) -> Self {
+        Self {
+            sent_ms: self.sent_ms.saturating_add_unsigned(self.age_ms(now)),
+            asked_at: now,
+        }
+    }
+
     /// How long ago the response was requested, by the monotonic clock.
     pub(crate) fn age_ms(self, now: Now) -> u64 {
         now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms)

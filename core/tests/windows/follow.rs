@@ -535,6 +535,31 @@ fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
     assert_eq!(world.asked[&first], 7);
 }
 
+#[test]
+fn windows_that_fail_for_days_are_tried_ever_more_rarely() {
+    let mut world = World::with_events(6 * DAY, 300);
+    let mut follow = follow(&world, options("15m"));
+    let mut of_days = Vec::new();
+    for day in 1..=6 {
+        let before = world.requests();
+        while world.now.unix_ms < at(day * DAY).unix_ms {
+            // The service answers each window with something that cannot be counted.
+            let (_, wait) = read_due(&mut world, &mut follow, |_| Some(Trouble::Status(404)));
+            pass(&mut world, wait.expect("an endless follow"));
+        }
+        of_days.push(world.requests() - before);
+    }
+    // 96 windows close each day, and each is tried about ten times until it has settled.
+    assert!(
+        of_days.iter().all(|requests| *requests < 1_600),
+        "{of_days:?}"
+    );
+    while follow.provisional().len() > 4 {
+        let (_, wait) = read_due(&mut world, &mut follow, |_| None);
+        pass(&mut world, wait.expect("an endless follow"));
+    }
+}
+
 /// A call that was cancelled is due at once, also beside one that is under way.
 #[test]
 fn a_closed_call_gives_its_window_back() {
@@ -869,8 +894,9 @@ fn a_follow_that_is_stopped_after_every_revision_goes_on() {
     assert_eq!(windows, quarters.collect::<Vec<_>>());
 }
 
-/// Responds to a call like a service whose clock differs from the wall clock, and sends `Date`.
-fn answer_at(world: &mut World, call: &mut tallyfold::Call, service_ms: i64) {
+/// Responds to a call like a service whose clock differs from the wall clock, and sends `Date` if `service_ms` is a number.
+fn answer_at(world: &mut World, call: &mut tallyfold::Call, service_ms: impl Into<Option<i64>>) {
+    let date = service_ms.into().map(http_date);
     loop {
         let request = match call.step(world.now) {
             Ok(Step::Send(request)) => request,
@@ -882,11 +908,11 @@ fn answer_at(world: &mut World, call: &mut tallyfold::Call, service_ms: i64) {
         let response = world
             .sandbox
             .handle(request.method(), target, &headers, body, world.now);
-        let date = http_date(service_ms);
-        let headers = [
-            ("content-type", "application/json"),
-            ("date", date.as_str()),
-        ];
+        let date = date.as_deref().map(|date| ("date", date));
+        let headers: Vec<(&str, &str)> = [("content-type", "application/json")]
+            .into_iter()
+            .chain(date)
+            .collect();
         assert!(call.head(response.status, &headers).expect("a good head"));
         call.chunk(&response.body).expect("a good body");
         call.end().expect("a whole body");
@@ -946,6 +972,35 @@ fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u3
             FollowStep::Done => return (sum, requests),
         }
     }
+}
+
+#[test]
+fn a_response_without_a_date_settles_by_the_date_of_an_earlier_one() {
+    const AHEAD_MS: i64 = 2 * 3_600_000;
+    let mut world = World::with_events(4 * HOUR, 100);
+    let mut follow = follow(&world, options("15m"));
+    let mut settled = Vec::new();
+    for minute in (16..180_u64).step_by(5) {
+        world.now = at(minute * 60);
+        world.now.unix_ms += AHEAD_MS;
+        while let FollowStep::Drive(Drive { task, mut call, .. }) = follow.next(world.now) {
+            let service_ms = NEW_YEAR_MS + minute as i64 * 60_000;
+            answer_at(&mut world, &mut call, (minute == 16).then_some(service_ms));
+            let revision = follow
+                .settle(task, &mut call, world.now)
+                .expect("a response");
+            if let Some(revision) = revision.filter(|revision| revision.settled) {
+                let end_ms = revision.window.end().unix_ms();
+                assert!(
+                    end_ms + 3_600_000 <= service_ms,
+                    "{:?} at {minute}",
+                    revision.window
+                );
+                settled.push(revision.window);
+            }
+        }
+    }
+    assert!(settled.len() >= 6, "{settled:?}");
 }
 
 #[test]

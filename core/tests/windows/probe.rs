@@ -2,7 +2,7 @@
 
 use tallyfold::{
     Additivity, AdditivityVerdict, Code, CollectOptions, CollectStep, Deltas, Drive, Metric, Probe,
-    ProbeOptions,
+    ProbeOptions, Window,
 };
 use tallyfold_sandbox::{Outcome, SandboxOptions};
 
@@ -288,4 +288,19 @@ fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
     let error = collect.finish().expect_err("a probe without an answer");
     assert_eq!(error.error.code(), Code::NetworkFailed);
     assert_eq!(error.gaps, [window(0, 4 * HOUR)]);
+}
+
+#[test]
+fn a_probe_whose_response_is_too_large_or_too_late_leaves_the_windows_to_the_collect() {
+    for trouble in [Trouble::Timeout, Trouble::Status(504)] {
+        let mut world = World::with_events(4 * HOUR, 100);
+        let mut collect = world
+            .client
+            .collect(probing(4 * HOUR))
+            .expect("good options");
+        let is_probe = |window: Window| window.length_ms() > HOUR * 1_000;
+        world.run(&mut collect, |window| is_probe(window).then_some(trouble));
+        let table = collect.finish().expect("a whole table");
+        assert_same_counts(&table, &world.truth(window(0, 4 * HOUR)));
+    }
 }

@@ -58,6 +58,9 @@ pub(crate) struct Alert {
     pub(crate) finding: String,
     /// The whole incident, as JSON.
     pub(crate) incident: String,
+    /// Whether the receiver may not know the alert, because its answer to the message was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_in_doubt: bool,
 }
 
 /// Alerts by the identifiers of their incidents.
@@ -212,6 +215,7 @@ impl Alert {
             since: incident.since,
             finding: finding.map_or_else(|| "null".to_owned(), json_of),
             incident: json_of(incident),
+            is_in_doubt: false,
             rule,
         }
     }

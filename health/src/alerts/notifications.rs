@@ -293,7 +293,10 @@ impl Notifications {
                 effect.surely(known);
             }
             Err(error) => {
-                effect.maybe(known);
+                // After a refusal, the receiver doesn't know what the message says. All the others may come after it was accepted.
+                if !matches!(error.status(), Some(400..500)) {
+                    effect.maybe(known);
+                }
                 // A receiver that refuses only this message may accept the others.
                 if !matches!(error.status(), Some(400 | 413 | 422)) {
                     busy.planned.clear();
@@ -442,14 +445,16 @@ fn once(
         planned.push_back(plan(&notice, Effect::Ends(id.clone())));
     }
     for (id, alert) in current.firing(known) {
-        if let Some(known) = known.get_mut(&id).filter(|known| !alert.is_worse(known)) {
+        let known = known.get_mut(&id);
+        let before = known.as_ref().map(|known| known.severity);
+        if let Some(known) = known.filter(|known| !known.is_in_doubt && !alert.is_worse(known)) {
             *known = alert;
             continue;
         }
         let notice = Notice {
             id: &id,
             alert: &alert,
-            before: known.get(&id).map(|known| known.severity),
+            before: before.filter(|before| alert.severity > *before),
             until: None,
             cluster,
         };
@@ -473,12 +478,16 @@ impl Effect {
         }
     }
 
-    /// Records that the receiver may have accepted the message. The next run sends the change again. After `All`, the
-    /// receiver is assumed to know both the earlier alerts and the alerts of the message, so that a later run sends the
-    /// end of each.
+    /// Records that the receiver may have accepted the message. The next run sends the change again. The receiver is assumed to
+    /// know both the earlier alerts and the alerts of the message, so that a later run sends the end of each.
     fn maybe(self, known: &mut Alerts) {
-        if let Self::All(alerts) = self {
-            known.extend(alerts);
+        match self {
+            Self::All(alerts) => known.extend(alerts),
+            Self::Begins(id, mut alert) => {
+                alert.is_in_doubt = true;
+                known.entry(id).or_insert(*alert);
+            }
+            Self::Ends(_) => {}
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Where alerts are sent, and what is added to them.
 
+use std::fmt;
+
 use tallyfold::arguments::{Kind, Parameter, Value};
 use tallyfold::sending::TargetHeaders;
 use tallyfold::{Patience, Result, Secret};
 
 tallyfold::options! {
     /// A receiver of alerts.
-    #[derive(Clone, Debug)]
+    #[derive(Clone)]
     pub struct ReceiverOptions {
         /// The name under which the state remembers what the receiver was notified of.
         ///
@@ -30,6 +32,15 @@ tallyfold::options! {
         ///
         /// No message quotes it.
         routing_key: Option<Secret> = None,
+    }
+}
+
+/// Without the address, which may be a secret.
+impl fmt::Debug for ReceiverOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiverOptions")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -122,6 +122,11 @@ impl Progress {
             seen: window.end(),
             evidence: 0.0,
             phi: bad.phi,
+            usual: numbers
+                .observed
+                .whole
+                .filter(|whole| *whole > 0)
+                .map(|whole| numbers.expected / whole as f64),
             numbers: numbers.clone(),
         });
         live.bad = live.bad.saturating_add(1).max(bad.weight).min(rule.bad);
@@ -178,7 +183,12 @@ impl Live {
                 self.good = self.good.saturating_add(1);
                 self.good >= rule.good
             }
-            Evidence::Compared { part, expected } => {
+            Evidence::Compared {
+                part,
+                whole,
+                expected,
+            } => {
+                let expected = self.expected(expected, whole);
                 if part > 0 || expected >= 1.0 {
                     self.seen = end;
                 }
@@ -193,13 +203,24 @@ impl Live {
         }
     }
 
+    /// Returns how many events would be as usual as before the finding. For a count, this is `expected`.
+    fn expected(&self, expected: f64, whole: u64) -> f64 {
+        self.usual.map_or(expected, |usual| usual * whole as f64)
+    }
+
     /// Returns the natural logarithm of a likelihood ratio: how much more probable a count is if the problem is over
     /// than if it continues. A continuing problem may be weaker than before. It is assumed to multiply the expected count by the
     /// square root of the factor in the last bad window.
     fn ratio(&self, part: u64, expected: f64) -> f64 {
-        let observed = self.numbers.observed.part as f64;
-        let times = libm::sqrt((observed + 0.5) / (self.numbers.expected + 0.5));
-        let times = match observed > self.numbers.expected {
+        let Numbers {
+            observed,
+            expected: usual,
+            ..
+        } = self.numbers;
+        let usual = self.expected(usual, observed.whole.unwrap_or_default());
+        let observed = observed.part as f64;
+        let times = libm::sqrt((observed + 0.5) / (usual + 0.5));
+        let times = match observed > usual {
             true => times.max(1.05),
             false => times.min(0.95),
         };

@@ -64,8 +64,8 @@ impl<'a> ObservedPages<'a> {
 
 impl Rules {
     /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is
-    /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. `now` decides
-    /// which silences apply, and windows that end after it are not judged.
+    /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. Windows that end after `now`
+    /// are not judged. A silence applies to a finding at `now`, and in the last bad window.
     ///
     /// The same counts and state give the same findings. A repeated check judges no window again, and a late check
     /// judges all windows that have settled since the last check.
@@ -142,7 +142,7 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
-        follow_incidents(&mut check, &over, state, now);
+        self.follow_incidents(&mut check, &over, state, now);
         check.findings.sort_by(|one, other| {
             rank(one.status)
                 .cmp(&rank(other.status))
@@ -234,6 +234,56 @@ impl Rules {
         unjudged.sort_by_key(place);
     }
 
+    /// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
+    /// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
+    fn follow_incidents(
+        &self,
+        check: &mut Check,
+        over: &[Option<Timestamp>],
+        before: &State,
+        now: Timestamp,
+    ) {
+        let mut before = before.incidents.clone();
+        for incident in &mut before {
+            if !incident.is_held(now) {
+                incident.hold = None;
+            }
+        }
+        let mut following = Following::of(before);
+        let has_fired = |finding: &Finding| finding.status != Status::Pending;
+        following.follow(&mut check.findings, over, |one| {
+            has_fired(one) && !one.provisional
+        });
+        if check.left_out == 0 {
+            following.end_others(&check.findings);
+        }
+        // Counts are judged only after they have settled, and a finding may have begun some windows before it fires.
+        let judged = check.state.judged().map_or(now, |judged| judged.min(now));
+        let waits = self.rules.iter();
+        let waits =
+            waits.map(|rule| i64::from(rule.bad) * i64::from(rule.window.seconds()) * 1_000);
+        let earliest = judged.unix_ms() - waits.max().unwrap_or_default();
+        check.state.incidents = following.kept(Timestamp::from_unix_ms(earliest).unwrap_or(judged));
+        following.follow(&mut check.findings, over, |one| {
+            has_fired(one) && one.provisional
+        });
+        check.incidents = following.shown();
+        let mut held = BTreeSet::new();
+        for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {
+            incident.silenced = true;
+            held.insert(incident.id.as_str());
+        }
+        for finding in &mut check.findings {
+            let incident = finding.incident.as_deref();
+            finding.silenced |= incident.is_some_and(|incident| held.contains(incident));
+        }
+        check.incidents.sort_by(|one, other| {
+            let order = rank(one.status).cmp(&rank(other.status));
+            let order = order.then(other.severity.cmp(&one.severity));
+            order.then_with(|| (one.fired, &one.id).cmp(&(other.fired, &other.id)))
+        });
+    }
+
     /// Keeps the findings and the state of a rule that can't judge anything, so that its findings are neither resolved nor lost.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
@@ -248,44 +298,6 @@ impl Rules {
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }
-}
-
-/// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
-/// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
-fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
-    let mut before = before.incidents.clone();
-    for incident in &mut before {
-        if !incident.is_held(now) {
-            incident.hold = None;
-        }
-    }
-    let mut following = Following::of(before);
-    let has_fired = |finding: &Finding| finding.status != Status::Pending;
-    following.follow(&mut check.findings, over, |one| {
-        has_fired(one) && !one.provisional
-    });
-    if check.left_out == 0 {
-        following.end_others(&check.findings);
-    }
-    check.state.incidents = following.kept(now);
-    following.follow(&mut check.findings, over, |one| {
-        has_fired(one) && one.provisional
-    });
-    check.incidents = following.shown();
-    let mut held = BTreeSet::new();
-    for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {
-        incident.silenced = true;
-        held.insert(incident.id.as_str());
-    }
-    for finding in &mut check.findings {
-        let incident = finding.incident.as_deref();
-        finding.silenced |= incident.is_some_and(|incident| held.contains(incident));
-    }
-    check.incidents.sort_by(|one, other| {
-        let order = rank(one.status).cmp(&rank(other.status));
-        let order = order.then(other.severity.cmp(&one.severity));
-        order.then_with(|| (one.fired, &one.id).cmp(&(other.fired, &other.id)))
-    });
 }
 
 /// Returns a reason if the counts are too old to show whether all is well now.

@@ -56,6 +56,9 @@ pub(crate) struct Live {
     pub(crate) evidence: f64,
     /// How much the group's counts vary: the variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
+    /// For a share or a ratio, what was usual when the finding began. Rules learn a share that lasts for days, so only a return
+    /// to this share is evidence that the finding has ended.
+    pub(crate) usual: Option<f64>,
     /// The numbers of the last bad window.
     pub(crate) numbers: Numbers,
 }
@@ -187,6 +190,8 @@ struct StoredLive {
     seen: String,
     evidence: String,
     phi: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usual: Option<String>,
     start: String,
     end: String,
     part: u64,
@@ -268,6 +273,7 @@ fn stored_live(live: &Live) -> StoredLive {
         seen: live.seen.to_string(),
         evidence: live.evidence.to_string(),
         phi: live.phi.to_string(),
+        usual: live.usual.map(|usual| usual.to_string()),
         start: numbers.window.start().to_string(),
         end: numbers.window.end().to_string(),
         part: numbers.observed.part,
@@ -294,9 +300,9 @@ fn live_of(stored: &StoredLive) -> Option<Live> {
         Some(fired) => Some(instant(fired)?),
         None => None,
     };
-    let ln_p = match &stored.ln_p {
-        Some(ln_p) => Some(finite(ln_p)?),
-        None => None,
+    let optional = |text: &Option<String>| match text {
+        Some(text) => finite(text).map(Some),
+        None => Some(None),
     };
     Some(Live {
         group: group
@@ -310,6 +316,7 @@ fn live_of(stored: &StoredLive) -> Option<Live> {
         seen: instant(&stored.seen)?,
         evidence: finite(&stored.evidence)?,
         phi: finite(&stored.phi)?,
+        usual: optional(&stored.usual)?,
         numbers: Numbers {
             window: Window::new(instant(&stored.start)?, instant(&stored.end)?).ok()?,
             observed: Amount {
@@ -318,7 +325,7 @@ fn live_of(stored: &StoredLive) -> Option<Live> {
             },
             expected: finite(&stored.expected)?,
             normal: (stored.low, stored.high),
-            ln_p,
+            ln_p: optional(&stored.ln_p)?,
             severity: Severity::from_name(&stored.severity)?,
         },
     })

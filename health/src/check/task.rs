@@ -98,7 +98,8 @@ fn side<'a>(
 }
 
 impl Task<'_> {
-    /// Returns the settled slots to judge, from the slot `from` until the time `end`, and the provisional slots after them.
+    /// Returns the settled slots to judge, from the slot `from` until the time `end`, and the provisional slots after them. If
+    /// the rule compares both endpoints, a slot is settled only if both endpoints' counts are.
     fn ranges(&self, from: usize, end: Timestamp) -> (Range<usize>, Range<usize>) {
         let slots = &self.slots;
         let is_over = |slot: usize, end: Timestamp| {
@@ -106,17 +107,26 @@ impl Task<'_> {
                 .window(slot, 1)
                 .is_some_and(|window| window.end() <= end)
         };
-        let last = |range: Range<usize>| range.rev().find(|slot| slots.known[*slot]);
+        let last = |range: Range<usize>, slots: &Slots| range.rev().find(|slot| slots.known[*slot]);
         let len = (from..slots.len())
             .find(|slot| !is_over(*slot, end))
             .unwrap_or(slots.len());
         let late = Timestamp::from_unix_ms(end.unix_ms().saturating_sub(LATEST_SETTLED_MS));
         let is_late = |slot: usize| late.is_some_and(|late| is_over(slot, late));
+        let other = self.other.as_ref().map(|(_, other)| other);
+        let other = other.map(|other| (other, last(0..other.len(), other)));
+        let is_settled = |slot: usize| {
+            let is_settled_there = |(other, last): (&Slots, Option<usize>)| {
+                let place = slots.place_in(other, slot);
+                place.is_none_or(|place| Some(place) <= last && other.settled[place])
+            };
+            slots.settled[slot] && other.is_none_or(is_settled_there)
+        };
         let settled = (from..len)
-            .find(|slot| !slots.settled[*slot] && !is_late(*slot))
+            .find(|slot| !is_settled(*slot) && !is_late(*slot))
             .unwrap_or(len);
-        let settled = last(from..settled).map_or(from, |last| last + 1);
-        let end = last(settled..len).map_or(settled, |last| last + 1);
+        let settled = last(from..settled, slots).map_or(from, |last| last + 1);
+        let end = last(settled..len, slots).map_or(settled, |last| last + 1);
         (from..settled, settled..end)
     }
 

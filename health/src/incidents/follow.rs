@@ -137,6 +137,7 @@ impl Following {
         };
         let is_soon = |(_, one): &(usize, &Incident)| {
             finding.since.unix_ms() - one.until.unix_ms() <= AGAIN_MS
+                || one.is_silenced(finding.since)
         };
         let found = own(true).or_else(|| best(true));
         let found = found.or_else(|| own(false).filter(is_soon));
@@ -151,11 +152,13 @@ impl Following {
         }
     }
 
-    /// Returns the incidents that the next check needs: the open incidents, and those that may be reopened. They are
-    /// sorted by identifier.
-    pub(crate) fn kept(&self, now: Timestamp) -> Vec<Incident> {
+    /// Returns the incidents that the next check needs: the open incidents, and those that a finding may reopen that begins at
+    /// `earliest` or later. They are sorted by identifier.
+    pub(crate) fn kept(&self, earliest: Timestamp) -> Vec<Incident> {
         let is_kept = |one: &&Incident| {
-            one.status != Status::Resolved || now.unix_ms() - one.until.unix_ms() <= AGAIN_MS
+            one.status != Status::Resolved
+                || earliest.unix_ms() - one.until.unix_ms() <= AGAIN_MS
+                || one.is_silenced(earliest)
         };
         let mut kept: Vec<Incident> = self.all.iter().filter(is_kept).cloned().collect();
         kept.sort_by(|one, other| one.id.cmp(&other.id));
@@ -219,8 +222,8 @@ fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
 
 /// Returns how many values a finding and a part have in common, or `None` if they don't belong to the same incident.
 ///
-/// If the finding or the part is about all events, they belong together only if the part is the headline and both began
-/// together. Otherwise, their groups or causes must have a value in common, and:
+/// If the finding or the part is about all events, they belong together only if the part is the headline, both began
+/// together and they deviate alike. Otherwise, their groups or causes must have a value in common, and:
 ///
 /// - If the part is the headline and both began together, they must deviate alike, or their groups must have the same value
 ///   in each dimension that both have.
@@ -230,11 +233,11 @@ fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
     let (new, known) = (finding.values(), part.values());
     let is_together = ms_between(part.since, finding.since).abs() <= NEAR_MS;
+    let is_alike = deviation(finding) == deviation(part);
     if new.is_everything() || known.is_everything() {
-        return (is_together && is_headline).then_some(0);
+        return (is_together && is_headline && is_alike).then_some(0);
     }
     let shared = common(new, known);
-    let is_alike = deviation(finding) == deviation(part);
     let is_inside_of = !known.group.is_empty() && is_inside(new, known);
     let is_most =
         is_inside(known, new) && 2 * part.events.unsigned_abs() >= finding.events.unsigned_abs();

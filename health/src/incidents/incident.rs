@@ -274,6 +274,12 @@ impl Incident {
         hold.is_some_and(|hold| hold.until.is_none_or(|until| at < until))
     }
 
+    /// Returns whether the incident is silenced until a later time than `at`.
+    pub(super) fn is_silenced(&self, at: Timestamp) -> bool {
+        let until = self.hold.as_ref().and_then(|hold| hold.until);
+        until.is_some_and(|until| at < until)
+    }
+
     /// Returns whether the incident has an unresolved part for a finding that began at `since`.
     pub(super) fn has_unresolved(&self, finding: &str, since: Timestamp) -> bool {
         let position = self.position(finding).ok();

@@ -7,7 +7,7 @@ use tallyfold::{Dimension, Metric, Timestamp, Window};
 
 use super::finding::{Finding, Query, Status};
 use super::follow::{Following, incidents};
-use super::incident::{Incident, IncidentChange};
+use super::incident::{Incident, IncidentChange, IncidentHold};
 use crate::cause::explanation::{Amount, Cause};
 use crate::measure::Measure;
 use crate::rules::kinds::RuleKind;
@@ -272,6 +272,24 @@ fn an_incident_keeps_its_identity_until_all_parts_are_over() {
     assert_eq!((state.len(), shown.len()), (1, 0));
     let (state, _) = check(&state, 11 + 6 * 4 + 1, &[]);
     assert_eq!(state.len(), 0);
+}
+
+#[test]
+fn a_finding_about_all_events_joins_only_findings_that_deviate_alike() {
+    let all = finding("fails everywhere", &[], 4);
+    let silent = declines("pos", 8);
+    assert_eq!(check(&[], 8, &[all.clone(), silent]).1.len(), 2);
+    assert_eq!(check(&[], 8, &[all, fails("S3", 8)]).1.len(), 1);
+}
+
+#[test]
+fn a_silenced_incident_is_reopened_while_the_silence_lasts() {
+    let (mut state, _) = check(&[], 4, &[fails("S3", 4)]);
+    state[0].hold = Some(IncidentHold::silenced(at(200), None));
+    let (state, _) = check(&state, 8, &[over(&fails("S3", 4), 8)]);
+    let (state, _) = check(&state, 100, &[]);
+    assert_eq!(check(&state, 101, &[fails("S3", 101)]).0.len(), 1);
+    assert!(check(&state, 201, &[]).0.is_empty());
 }
 
 #[test]

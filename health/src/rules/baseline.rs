@@ -342,6 +342,7 @@ impl Baseline {
                 };
                 let evidence = Evidence::Compared {
                     part: level.sum.part,
+                    whole: level.sum.whole,
                     expected: level.expected,
                 };
                 sink.saw(slot, evidence);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::names::Severity;
 use crate::cause::explanation::Amount;
-use crate::columns::groups::{Block, Grid};
+use crate::columns::groups::{Block, Grid, NO_GROUP, read};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
 use crate::usual::calendar::{Calendar, Local};
@@ -103,6 +103,35 @@ pub(crate) struct Groups<'g> {
     pub(crate) block: &'g Block<'g>,
     /// The counts of the other endpoint, for a rule that compares both endpoints.
     pub(crate) other: Option<&'g Other<'g>>,
+}
+
+impl Groups<'_> {
+    /// Reads the other endpoint's counts of the judged groups. For each judged group, returns its number there and its position
+    /// in the block; `None` if the other endpoint does not have the group.
+    pub(crate) fn others<'o>(
+        &self,
+        other: &'o Other<'o>,
+        measure: Measure,
+    ) -> (Vec<Option<(usize, usize)>>, Block<'o>) {
+        let mut places = vec![NO_GROUP; other.grid.len()];
+        let mut next = 0;
+        let found = self.range.clone().map(|group| {
+            let own = self.grid.find_in(other.grid, group)?;
+            // Several groups of deliveries may have the same group of ingestion.
+            if places[own] == NO_GROUP {
+                places[own] = next;
+                next += 1;
+            }
+            Some((own, places[own] as usize))
+        });
+        let found = found.collect();
+        let place_of = |group: u32| places[group as usize];
+        let (grid, length) = (other.grid, next as usize);
+        let mut block = [Block::new(grid, &other.slots, measure, length, place_of)];
+        read(grid.counted(), &mut block);
+        let [block] = block;
+        (found, block)
+    }
 }
 
 /// The counts of the other endpoint, which a rule compares its own counts with.
@@ -235,6 +264,8 @@ pub(crate) enum Evidence {
     Compared {
         /// The number of counted events.
         part: u64,
+        /// The number of events that the part is compared with; 0 for a count.
+        whole: u64,
         /// The number of expected events.
         expected: f64,
     },

@@ -113,20 +113,23 @@ impl Mix {
             part[end] - part[end.saturating_sub(length)]
         };
         let weeks = (1..=WEEKS).map(|week| sum(end.checked_sub(week * self.week)));
-        (sum(Some(end)) as f64, weeks.sum::<u64>() as f64)
+        (
+            sum(Some(end)) as f64,
+            weeks.map(u128::from).sum::<u128>() as f64,
+        )
     }
 
     /// Returns whether the events of a part come in a batch once a day. It looks at the two weeks before the last day.
     fn is_batch(&self, part: &[u64], end: usize) -> bool {
         let per_day = self.week / 7;
-        let of_days = |slot: usize| -> u64 {
+        let of_days = |slot: usize| -> u128 {
             let days = (1..=7 * WEEKS).filter_map(|days| {
                 let end = end.checked_sub(self.first + days * per_day + slot)?;
                 Some(part.get(end)? - part.get(end.checked_sub(1)?)?)
             });
-            days.sum()
+            days.map(u128::from).sum()
         };
-        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
+        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u128>>())
     }
 
     /// Returns how many events are usual in the `length` slots before the slot `end`, from batches that are completely missing

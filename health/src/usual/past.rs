@@ -325,11 +325,11 @@ impl<'p> Past<'p> {
     /// Returns whether most events of a day come in a few of its slots.
     pub(crate) fn is_batch(&self, end: usize) -> bool {
         let per_day = self.calendar.per_day;
-        let of_days = |slot: usize| -> u64 {
+        let of_days = |slot: usize| -> u128 {
             let ends = (1..=DAYS).filter_map(|days| end.checked_sub(days * per_day + slot));
-            ends.map(|end| self.sum(end, 1).part).sum()
+            ends.map(|end| u128::from(self.sum(end, 1).part)).sum()
         };
-        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
+        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u128>>())
     }
 
     /// Returns the expected share. It sorts the days by their shares, and adds up the events of the middle half.
@@ -384,10 +384,10 @@ impl<'p> Past<'p> {
 }
 
 /// Returns whether most events of a day come in a few of its slots. `of_day` has the count of each slot of the day.
-pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
+pub(crate) fn is_batch(of_day: &mut [u128]) -> bool {
     of_day.sort_unstable();
-    let sum: u64 = of_day.iter().sum();
-    let together: u64 = of_day.iter().rev().take(of_day.len() / BATCH_PART).sum();
+    let sum: u128 = of_day.iter().sum();
+    let together: u128 = of_day.iter().rev().take(of_day.len() / BATCH_PART).sum();
     sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
 }
 

@@ -495,13 +495,19 @@ impl Collect {
                 }
             }
             Some(Probed::Failed { windows, mut error }) => {
-                if self.after(windows[0], call, &mut error, None, now) == Next::Again {
+                // If the response is too large or too late, each of the windows may still be read alone.
+                let is_too_much = is_too_much(&error);
+                if !is_too_much
+                    && self.after(windows[0], call, &mut error, None, now) == Next::Again
+                {
                     self.probing.try_again();
                     return Ok(Settled::Postponed);
                 }
                 self.probing = Probing::Over;
                 self.ledger.put_back(&windows);
-                self.cause = Some(error);
+                if !is_too_much {
+                    self.cause = Some(error);
+                }
             }
         }
         Ok(Settled::Probed)

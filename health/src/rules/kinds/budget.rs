@@ -212,9 +212,13 @@ impl Judge for Budget {
             if self.burns.iter().all(is_rare) {
                 continue;
             }
-            sink.judged(slot);
             let mut burns = self.burns.iter();
             let burn = burns.find(|burn| self.is_burning(judging, burn, &sums, slot));
+            match burn {
+                // Without attempts, nothing shows that they would succeed.
+                None if sums.before(slot + 1, 1).whole == 0 => sink.tested(slot),
+                _ => sink.judged(slot),
+            }
             if let Some(burn) = burn {
                 sink.add_bad(self.bad_window(judging, burn, attempts(burn), slot));
             }

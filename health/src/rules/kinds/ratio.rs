@@ -7,7 +7,7 @@ use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
 
 use crate::cause::explanation::Amount;
-use crate::columns::groups::{Block, Columns, Grid, read};
+use crate::columns::groups::{Columns, Grid};
 use crate::columns::slots::Sum;
 use crate::measure::{Measure, most};
 use crate::rules::baseline::{Baseline, Comparing};
@@ -74,21 +74,13 @@ impl Judge for Ratio {
         let Some(other) = groups.other else {
             return;
         };
-        let length = other.grid.len();
-        let mut block = [Block::new(
-            other.grid,
-            &other.slots,
-            Measure::Events,
-            length,
-            |group| group,
-        )];
-        read(other.grid.counted(), &mut block);
+        let (found, block) = groups.others(other, Measure::Events);
         for (place, group) in groups.range.clone().enumerate() {
             sink.begin(group);
-            let Some(own) = groups.grid.find_in(other.grid, group) else {
+            let Some((own, known)) = found[place] else {
                 continue;
             };
-            let ingested = block[0].columns(own).parts;
+            let ingested = block.columns(known).parts;
             let mut delivered = groups.block.columns(place).parts.to_vec();
             let mut wholes = vec![0; judging.slots.len()];
             for (slot, (part, whole)) in delivered.iter_mut().zip(&mut wholes).enumerate() {

@@ -81,6 +81,7 @@ impl Judge for Silent {
             };
             let evidence = Evidence::Compared {
                 part,
+                whole: 0,
                 expected: look.expected,
             };
             sink.saw(slot, evidence);

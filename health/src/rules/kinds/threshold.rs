@@ -99,7 +99,10 @@ impl Threshold {
         let high = self.above.map_or(u64::MAX, |limit| limit.floor_of(whole));
         let nearest = observed.part.clamp(low.min(high), high);
         // A share that exceeds its limit by a single event is only reported as `info`.
-        let is_slight = observed.whole.is_some() && high > 0 && observed.part == high + 1;
+        let is_slight = observed.whole.is_some()
+            && high > 0
+            && self.above.is_some()
+            && observed.part.checked_sub(1) == Some(high);
         BadWindow {
             fires,
             severity: is_slight.then_some(Severity::Info),

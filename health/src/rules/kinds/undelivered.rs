@@ -3,7 +3,7 @@
 use tallyfold::arguments::toml::{Result, Table};
 
 use crate::cause::explanation::Amount;
-use crate::columns::groups::{Block, Columns, NO_GROUP, read};
+use crate::columns::groups::Columns;
 use crate::measure::Measure;
 use crate::rules::judging::{BadWindow, Groups, Judging, Normal, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
@@ -40,30 +40,10 @@ impl Judge for Undelivered {
         let Some(delivery) = groups.other else {
             return;
         };
-        let mut places = vec![NO_GROUP; delivery.grid.len()];
-        let mut found: Vec<Option<usize>> = Vec::with_capacity(groups.range.len());
-        let mut next = 0;
-        for group in groups.range.clone() {
-            let own = groups.grid.find_in(delivery.grid, group);
-            found.push(own.map(|_| next as usize));
-            if let Some(own) = own {
-                places[own] = next;
-                next += 1;
-            }
-        }
-        let place_of = |group: u32| places[group as usize];
-        let (measure, length) = (judging.measure, next as usize);
-        let mut block = [Block::new(
-            delivery.grid,
-            &delivery.slots,
-            measure,
-            length,
-            place_of,
-        )];
-        read(delivery.grid.counted(), &mut block);
+        let (found, block) = groups.others(delivery, judging.measure);
         for (place, group) in groups.range.clone().enumerate() {
             sink.begin(group);
-            let delivered = found[place].map(|place| block[0].columns(place));
+            let delivered = found[place].map(|(_, place)| block.columns(place));
             let ingested = groups.block.columns(place).parts;
             judge_group(judging, delivery, ingested, delivered, sink);
         }
