@@ -23,6 +23,8 @@ use tallyfold::{
 const SLOTS: usize = 6;
 const STEPS: usize = 200;
 const MAX_RETRIES: u32 = 3;
+/// The default of `timeout_ms`.
+const TIMEOUT_MS: u64 = 30_000;
 const LONGEST_WAIT_S: u64 = 60;
 /// How often a call is sent again because of a 401, at most.
 const MOST_REPLAYS: u32 = 4;
@@ -165,6 +167,7 @@ enum Doing {
     },
     AwaitsAnswer {
         bearer: String,
+        asked_at: Now,
     },
     Ended,
 }
@@ -389,7 +392,10 @@ impl World {
         let prefix = format!("Bearer {}-", caller.api.as_str());
         assert!(bearer.starts_with(&prefix), "{bearer} for {:?}", caller.api);
         caller.repeats = None;
-        caller.doing = Doing::AwaitsAnswer { bearer };
+        caller.doing = Doing::AwaitsAnswer {
+            bearer,
+            asked_at: now,
+        };
     }
 
     fn answer_token(&mut self, caller: &mut Caller, answer: Answer, asked_at: Now) {
@@ -414,7 +420,12 @@ impl World {
         if let Answer::Later(_, seconds) = answer
             && seconds <= LONGEST_WAIT_S
         {
-            let until_ms = self.now.monotonic_ms + seconds * 1000;
+            // A host reports a response within the time limit.
+            let came_ms = self
+                .now
+                .monotonic_ms
+                .min(asked_at.monotonic_ms + TIMEOUT_MS);
+            let until_ms = came_ms + seconds * 1000;
             service.token_floor_ms = service.token_floor_ms.max(until_ms);
         }
         let attempt = caller.call.attempt().expect("a request that has ended");
@@ -426,7 +437,7 @@ impl World {
     }
 
     fn answer(&mut self, caller: &mut Caller, answer: Answer) {
-        let Doing::AwaitsAnswer { bearer } = &caller.doing else {
+        let Doing::AwaitsAnswer { bearer, asked_at } = &caller.doing else {
             return;
         };
         let service = &mut self.services[caller.api as usize];
@@ -439,7 +450,12 @@ impl World {
         if let Answer::Later(_, seconds) = answer
             && seconds <= LONGEST_WAIT_S
         {
-            let until_ms = self.now.monotonic_ms + seconds * 1000;
+            // A host reports a response within the time limit.
+            let came_ms = self
+                .now
+                .monotonic_ms
+                .min(asked_at.monotonic_ms + TIMEOUT_MS);
+            let until_ms = came_ms + seconds * 1000;
             service.floor_ms = service.floor_ms.max(until_ms);
         }
         let outcome = hand_in(&mut caller.call, answer, TABLE);

@@ -424,7 +424,6 @@ fn errors_keep_their_code_kind_and_status() {
         (429, Code::RateLimited),
         (503, Code::ServerError),
         (302, Code::Redirected),
-        (304, Code::UnexpectedStatus),
     ] {
         let machine = Machine::new(
             options()

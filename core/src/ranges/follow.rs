@@ -211,6 +211,8 @@ pub(super) struct Open {
     pub(super) revisions: u32,
     /// Whether a reading came in the last second of its settle time. The next one follows that second.
     was_close: bool,
+    /// When the first of the attempts that have failed since the last reading failed.
+    failing_since: Option<Now>,
     state: State,
 }
 
@@ -225,6 +227,7 @@ impl Open {
             read_ms: 0,
             revisions: 0,
             was_close: false,
+            failing_since: None,
             state: State::Due,
         }
     }
@@ -482,8 +485,8 @@ impl Follow {
     /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
-    /// The call's final error. Its window is read again after `reread_ms`, or if its settle time is over, after as long as that
-    /// was ago. Other windows are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
+    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause grows: it is as long as
+    /// the attempts have failed. Other windows are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
     /// reads one window a minute, or one every `reread_ms` if that is shorter, until a reading succeeds. `out_of_order` for a
     /// task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
@@ -522,21 +525,23 @@ impl Follow {
                     return Ok(None);
                 }
                 self.outages.forget(open.window);
-                // A window that still fails after its settle time is tried ever more rarely. Otherwise, if all windows fail, the
-                // requests would grow without limit.
+                let mut pause_ms = self.reread_ms;
                 let settled_ms = open
                     .window
                     .end()
                     .unix_ms()
                     .saturating_add_unsigned(self.settle_ms);
-                let overdue_ms = u64::try_from(now.unix_ms.saturating_sub(settled_ms)).unwrap_or(0);
-                open.state = State::Failed {
-                    since: now,
-                    pause_ms: self.reread_ms.max(overdue_ms),
-                };
                 if concerns_all(&error) {
                     self.refused = Some(now);
+                } else if now.unix_ms >= settled_ms {
+                    // A window that still fails after its settle time is tried ever more rarely. Otherwise, if all windows fail,
+                    // the requests would grow without limit.
+                    pause_ms = pause_ms.max(now.since(*open.failing_since.get_or_insert(now)));
                 }
+                open.state = State::Failed {
+                    since: now,
+                    pause_ms,
+                };
                 Err(error)
             }
         }
@@ -574,6 +579,7 @@ impl Follow {
             _ => now,
         };
         open.state = State::Rests { since: now };
+        open.failing_since = None;
         // Comparisons of readings ignore their age, so all readings have the same mark.
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);

@@ -658,7 +658,7 @@ fn quoted(said: &[u8], secrets: &[Secret]) -> Option<String> {
 
 fn refusal(status: u16) -> Error {
     let (code, message) = match status {
-        300..=303 | 305..=399 => (
+        300..=399 => (
             Code::Redirected,
             "the destination redirects, and no redirect is followed: pass the final address",
         ),

@@ -30,8 +30,7 @@ pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str
                 None => "the token endpoint refused the client id, secret or audience",
             },
         ),
-        // 304 does not redirect. Only a faulty cache sends it here.
-        300..=303 | 305..=399 => (
+        300..=399 => (
             Code::Redirected,
             "the service redirects, and tallyfold follows no redirect: it would carry a secret \
              elsewhere; pass the final address",
