@@ -36,12 +36,10 @@ fn write_groups(export: &Export, rows: usize, out: &mut dyn Write) -> Result<(),
     for counted in export.samples() {
         file.batch.add(export, &counted);
         if file.batch.starts.len() == rows {
-            file.end_group()?;
-            file.pass_on(out)?;
+            file.end_group(export, out)?;
         }
     }
-    file.end_group()?;
-    file.pass_on(out)?;
+    file.end_group(export, out)?;
     let rest = file.writer.into_inner().map_err(refused)?;
     Ok(out.write_all(&rest)?)
 }
@@ -68,19 +66,14 @@ impl File {
         })
     }
 
-    /// Writes the added rows as a group.
-    fn end_group(&mut self) -> Result<(), WriteError> {
+    /// Writes the added rows as a group, copies the buffer to the output, and empties both. The writer itself counts the
+    /// bytes that it has written, so it does not need the old content.
+    fn end_group(&mut self, export: &Export, out: &mut dyn Write) -> Result<(), WriteError> {
         if self.batch.starts.is_empty() {
             return Ok(());
         }
         self.batch.write(&mut self.writer).map_err(refused)?;
-        self.batch.clear();
-        Ok(())
-    }
-
-    /// Copies the buffer to the output and empties it. The writer itself counts the bytes that it has written, so it
-    /// does not need the old content.
-    fn pass_on(&mut self, out: &mut dyn Write) -> Result<(), WriteError> {
+        self.batch = Batch::new(export);
         self.writer.flush()?;
         let written = self.writer.inner_mut();
         out.write_all(written)?;
@@ -128,17 +121,6 @@ impl Batch {
         }
     }
 
-    fn clear(&mut self) {
-        for column in self.labels.iter_mut().chain(&mut self.values) {
-            column.clear();
-        }
-        let numbers = [&mut self.starts, &mut self.ends];
-        for column in numbers.into_iter().chain(&mut self.counts) {
-            column.clear();
-        }
-        self.settled.clear();
-    }
-
     /// Writes the columns in the order of the schema.
     fn write(&self, writer: &mut SerializedFileWriter<Vec<u8>>) -> ParquetResult<()> {
         let (labels, values) = (self.labels.len(), self.values.len());
@@ -174,24 +156,17 @@ impl Batch {
 }
 
 fn schema(export: &Export) -> ParquetResult<TypePtr> {
+    let text = |name: &str| field(name, Physical::BYTE_ARRAY, Some(LogicalType::String));
     let timestamp = || LogicalType::timestamp(true, TimeUnit::MICROS);
     let mut fields = Vec::new();
     for (name, _) in export.labels(0) {
-        fields.push(field(
-            name,
-            Physical::BYTE_ARRAY,
-            Some(LogicalType::String),
-        )?);
+        fields.push(text(name)?);
     }
     fields.push(field("window_start", Physical::INT64, Some(timestamp()))?);
     fields.push(field("window_end", Physical::INT64, Some(timestamp()))?);
     fields.push(field("settled", Physical::BOOLEAN, None)?);
     for name in export.dimensions() {
-        fields.push(field(
-            name,
-            Physical::BYTE_ARRAY,
-            Some(LogicalType::String),
-        )?);
+        fields.push(text(name)?);
     }
     for name in Counts::NAMES {
         let unsigned = LogicalType::integer(64, false);
