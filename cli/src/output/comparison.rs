@@ -32,23 +32,17 @@ pub(crate) fn write_changes(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     write_title(&title(report, by), screen, out)?;
-    let mut grid = Grid {
-        columns: key_columns(report),
-        lines: Vec::new(),
-    };
-    let keys = grid.columns.len();
+    let mut columns = key_columns(report);
+    let keys = columns.len();
     let numbers = ["before", "after", "change", "share"];
-    let numbers = numbers.map(|name| Column::new(name, Holds::Numbers));
-    grid.columns.extend(numbers);
+    columns.extend(numbers.map(|name| Column::new(name, Holds::Numbers)));
     let lines = picked.lines.iter();
-    grid.lines = lines
-        .filter_map(|line| line_of(report, *line, by))
-        .collect();
+    let lines = lines.filter_map(|line| line_of(report, *line, by));
     let others = CountName::ALL.iter().filter(|name| **name != by);
-    for name in std::iter::once(&by).chain(others) {
-        grid.lines.push(total(report, *name, keys));
-    }
-    grid.write(screen, out)?;
+    let totals = std::iter::once(&by).chain(others);
+    let totals = totals.map(|name| total(report, *name, keys));
+    let lines = lines.chain(totals).collect();
+    Grid { columns, lines }.write(screen, out)?;
     write_remarks(report, picked, screen, out)
 }
 
