@@ -77,20 +77,10 @@ impl Given {
     /// Overrides these settings with all settings of `other`. Tables are merged, setting by setting.
     pub(crate) fn overlay(&mut self, other: Self) {
         for (name, setting) in other.0 {
-            match (self.0.get_mut(&name), setting) {
-                (
-                    Some(Setting {
-                        raw: Raw::Table(own),
-                        ..
-                    }),
-                    Setting {
-                        raw: Raw::Table(other),
-                        ..
-                    },
-                ) => own.overlay(other),
-                (_, setting) => {
-                    self.0.insert(name, setting);
-                }
+            let own = self.0.get_mut(&name).map(|own| &mut own.raw);
+            match (own, setting.raw) {
+                (Some(Raw::Table(own)), Raw::Table(other)) => own.overlay(other),
+                (_, raw) => self.set(name, raw, setting.origin),
             }
         }
     }
