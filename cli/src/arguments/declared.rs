@@ -137,7 +137,7 @@ fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
 
 fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     let (mut paragraphs, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
-    let shown = text_of(F::COMPUTED, argument).or_else(|| usual::<F>(argument));
+    let shown = entry_of(F::COMPUTED, argument).or_else(|| usual::<F>(argument));
     let default = shown.map(str::to_owned).or(default);
     let mut summary = paragraphs.first().cloned().unwrap_or_default();
     summary.truncate(summary.trim_end_matches('.').len());
@@ -161,30 +161,21 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
             .value_parser(PossibleValuesParser::new(choices)),
         (kind @ Kind::Step, _) => arg
             .value_name(value_name(kind))
-            .value_parser(suggested::<F>(argument))
+            .value_parser(entry_of(F::SUGGESTED, argument).unwrap_or(Suggested(steps)))
             .hide_possible_values(true),
         (kind, _) => arg.value_name(value_name(kind)),
     }
 }
 
-/// Returns the parser of a step, with the values that shells complete.
-fn suggested<F: Flags>(argument: &Argument) -> Suggested {
-    let mut suggested = F::SUGGESTED.iter();
-    let own = suggested.find(|(name, _)| *name == argument.name);
-    own.map_or(Suggested(steps), |(_, values)| *values)
-}
-
 /// Returns the command's own default for an option, if it differs from the core's default.
 fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
-    text_of(F::USUAL, argument)
+    entry_of(F::USUAL, argument)
 }
 
-/// Looks up an option's text in a list of names and texts.
-fn text_of(texts: &[(&'static str, &'static str)], argument: &Argument) -> Option<&'static str> {
-    let mut texts = texts.iter();
-    texts
-        .find(|(name, _)| *name == argument.name)
-        .map(|(_, text)| *text)
+/// Returns the entry of an option in a list of names and entries.
+fn entry_of<T: Copy>(entries: &[(&'static str, T)], argument: &Argument) -> Option<T> {
+    let found = entries.iter().find(|(name, _)| *name == argument.name);
+    found.map(|(_, entry)| *entry)
 }
 
 /// Adds a paragraph to the help of a flag that several commands share.
