@@ -304,7 +304,7 @@ fn sync_names(path: &Path) {
 }
 
 /// Returns the folder that contains a file; `.` for a bare file name.
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     folder
         .filter(|folder| !folder.as_os_str().is_empty())

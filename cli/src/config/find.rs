@@ -14,7 +14,8 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
 use crate::files::{
-    Replacement, create_private_folder, hex, if_exists, open_written, read_at_most, replace,
+    Replacement, create_private_folder, folder_of, hex, if_exists, open_written, read_at_most,
+    replace,
 };
 
 /// The file in the working folder that is used if the user trusts it.
@@ -171,8 +172,8 @@ impl Trust {
     /// Returns the configurations that this user trusts; `None` if no environment variable leads to the user's data folder.
     pub(crate) fn of_user() -> Option<Self> {
         let data = match cfg!(windows) {
-            true => folder_of_user("LOCALAPPDATA", ""),
-            false => folder_of_user("XDG_DATA_HOME", ".local/share"),
+            true => folder(&variable, "LOCALAPPDATA", ""),
+            false => folder(&variable, "XDG_DATA_HOME", ".local/share"),
         };
         let folder = data?.join("tallyfold").join("trusted");
         Some(Self { folder })
@@ -254,21 +255,13 @@ impl Trust {
 /// Returns the path that is stored in an entry: the folder without links, and the file's name in that folder. A link to a
 /// trusted file isn't trusted itself, because relative paths in the file would start at the folder of the link.
 fn known_path(path: &Path) -> io::Result<PathBuf> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")))?;
+    let folder = fs::canonicalize(folder_of(path))?;
     Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
 /// Returns whether two paths name the same entry of the same folder.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     matches!((known_path(one), known_path(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-/// Returns the folder that an environment variable names, or else the folder `usual` in the user's home; `None` without either.
-fn folder_of_user(name: &str, usual: &str) -> Option<PathBuf> {
-    folder(&variable, name, usual)
 }
 
 /// A function that returns the folder that an environment variable names.
