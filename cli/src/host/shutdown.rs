@@ -197,11 +197,8 @@ fn end_if_blocked() -> std::io::Result<()> {
 /// If the system does not allow it.
 pub(crate) fn survive_file_limits() -> Result<()> {
     #[cfg(unix)]
-    {
-        let unread = Arc::new(AtomicBool::new(false));
-        let registered = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread);
-        registered.map_err(cant_listen)?;
-    }
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())
+        .map_err(cant_listen)?;
     Ok(())
 }
 
@@ -250,11 +247,8 @@ impl Stop {
     /// If the system does not allow it.
     pub(crate) fn outlive_the_terminal(&self) -> Result<()> {
         #[cfg(unix)]
-        {
-            let unread = Arc::new(AtomicBool::new(false));
-            signal_hook::flag::register(signal_hook::consts::SIGHUP, unread)
-                .map_err(cant_listen)?;
-        }
+        signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default())
+            .map_err(cant_listen)?;
         Ok(())
     }
 
