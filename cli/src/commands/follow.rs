@@ -161,8 +161,8 @@ impl Printing<'_> {
             .next_revision(&mut self.following, file, shutdown)
             .await?
         {
-            let printed = self.printer.borrow_mut().print(&origin, &revision)?;
-            if printed == Printed::NobodyReads {
+            let is_read = self.printer.borrow_mut().print(&origin, &revision)?;
+            if !is_read {
                 shutdown.begin();
                 break;
             }
@@ -198,15 +198,6 @@ struct Printer<W> {
     file: Option<File>,
     /// Whether the last line of the file is incomplete, because an earlier process was killed while writing.
     is_torn: bool,
-}
-
-/// The result of writing a revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Printed {
-    /// The whole revision was written.
-    Whole,
-    /// The reader has closed the pipe.
-    NobodyReads,
 }
 
 /// The cluster that a revision belongs to.
@@ -277,11 +268,11 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Writes a revision, and flushes the output.
+    /// Writes a revision, and flushes the output. Returns false if the reader has closed the pipe.
     ///
     /// # Errors
     /// If the output can't be written.
-    fn print(&mut self, origin: &Origin<'_>, revision: &Revision) -> Result<Printed> {
+    fn print(&mut self, origin: &Origin<'_>, revision: &Revision) -> Result<bool> {
         let mut text = Vec::new();
         if std::mem::take(&mut self.is_torn) {
             text.push(b'\n');
@@ -301,8 +292,8 @@ impl<W: Write> Printer<W> {
             None => self.out.write_all(&text).and_then(|()| self.out.flush()),
         };
         match written {
-            Ok(()) => Ok(Printed::Whole),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Printed::NobodyReads),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
             Err(error) => {
                 // The next process writes this revision again, so remove the part that was written.
                 if let (Some(file), Some(length)) = (&self.file, length) {
@@ -353,17 +344,12 @@ struct RevisionRow<'a> {
     changes: ChangesOf,
 }
 
-impl<'a> From<Row<'a, Comparison>> for RevisionRow<'a> {
-    fn from(row: Row<'a, Comparison>) -> Self {
-        Self {
-            values: row.values().collect(),
-            counts: row.after().unwrap_or_default().into(),
-            changes: row.delta().into(),
-        }
-    }
-}
-
 fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> io::Result<()> {
+    let rows = revision.changes.rows().map(|row| RevisionRow {
+        values: row.values().collect(),
+        counts: row.after().unwrap_or_default().into(),
+        changes: row.delta().into(),
+    });
     let document = RevisionDocument {
         cluster: origin.cluster,
         start: revision.window.start(),
@@ -371,7 +357,7 @@ fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> i
         revision: revision.number,
         settled: revision.settled,
         dimensions: revision.changes.dimensions().names(),
-        rows: revision.changes.rows().map(RevisionRow::from).collect(),
+        rows: rows.collect(),
     };
     write_document(&document, false, text)
 }
