@@ -9,7 +9,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command};
@@ -18,7 +17,7 @@ use rmcp::model::{
     DiscoverResult, ErrorCode, Implementation, JsonObject, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, ProtocolVersion, ReadResourceRequestParams,
     ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig, ServerResult,
-    Tool, ToolAnnotations,
+    Tool, ToolAnnotations, object,
 };
 use rmcp::service::{NotificationContext, RequestContext, ServerInitializeError, Service};
 use rmcp::{ErrorData, RoleServer, ServiceExt};
@@ -601,13 +600,7 @@ impl Inner {
             _ => {
                 let clusters = app.settings.clusters.iter().map(|cluster| ClusterOf {
                     cluster: &cluster.name,
-                    labels: Pairs(
-                        cluster
-                            .labels
-                            .iter()
-                            .map(|(name, value)| (&**name, &**value))
-                            .collect(),
-                    ),
+                    labels: Pairs::of(&cluster.labels),
                 });
                 valued(&ClustersDocument {
                     clusters: clusters.collect(),
@@ -797,32 +790,19 @@ fn left_out<'a>(report: &'a Report, picked: &Picked) -> Vec<LeftOut<'a>> {
 
 /// Adds counts of two rows. The total of all rows fits into 64 bits, so the sum can't overflow.
 fn sum(one: Counts, other: Counts) -> Counts {
-    Counts {
-        success: one.success + other.success,
-        errors: one.errors + other.errors,
-        filtered: one.filtered + other.filtered,
-    }
+    one.checked_add(other).unwrap_or_default()
 }
 
 /// Returns the counts of a row. For a comparison, returns the row's counts in the earlier range, too.
 fn counts_of(part: &Part, row: usize) -> (Counts, Option<Counts>) {
-    match &part.found {
-        Counted::Table(table) => (
-            table.row(row).map(|row| row.counts()).unwrap_or_default(),
-            None,
-        ),
-        Counted::Series(series) => (
-            series.row(row).map(|row| row.counts()).unwrap_or_default(),
-            None,
-        ),
-        Counted::Comparison(comparison) => match comparison.row(row) {
-            Some(row) => (
-                row.after().unwrap_or_default(),
-                Some(row.before().unwrap_or_default()),
-            ),
-            None => (Counts::default(), Some(Counts::default())),
-        },
-    }
+    let before = match &part.found {
+        Counted::Comparison(comparison) => {
+            let before = comparison.row(row).and_then(|row| row.before());
+            Some(before.unwrap_or_default())
+        }
+        Counted::Table(_) | Counted::Series(_) => None,
+    };
+    (part.found.counts(row).unwrap_or_default(), before)
 }
 
 /// Converts a document to a JSON value. Escapes invisible characters, and characters that change the layout of text.
@@ -1080,16 +1060,9 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
             .idempotent(true)
             .open_world(!matches!(offer.name, "incidents" | "clusters"));
         tool.with_annotations(annotations)
-            .with_raw_output_schema(object(output.to_value()))
+            .with_raw_output_schema(object(output.to_value()).into())
     });
     of.collect()
-}
-
-fn object(value: Value) -> Arc<JsonObject> {
-    match value {
-        Value::Object(members) => Arc::new(members),
-        _ => Arc::default(),
-    }
 }
 
 /// Returns the JSON Schema of a flag's argument.
