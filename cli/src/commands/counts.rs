@@ -183,11 +183,13 @@ impl Limit {
         let mut has_failed = false;
         for part in &report.parts {
             let place = report.place(&part.cluster);
-            let judged = self.judged(&part.found);
-            if judged == 0 && part.found.frame().is_empty() {
+            if rows(&part.found).any(|(_, counts)| self.is_judged(counts)) {
+                continue;
+            }
+            if part.found.frame().is_empty() {
                 stderr.error(format_args!("{place}there are no events to judge"));
                 has_failed = true;
-            } else if judged == 0 {
+            } else {
                 let fewest = self.fewest;
                 stderr.warning(format_args!(
                     "{place}no row has at least {fewest} attempts, so none was judged"
@@ -204,12 +206,6 @@ impl Limit {
             }
         }
         has_failed
-    }
-
-    /// Returns the number of rows with enough attempts.
-    fn judged(self, found: &Counted) -> usize {
-        let judged = rows(found).filter(|(_, counts)| self.is_judged(*counts));
-        judged.count()
     }
 
     fn is_judged(self, counts: Counts) -> bool {
