@@ -17,6 +17,7 @@ use crate::doctor::service::{
 };
 use crate::failure::{Exit, Result};
 use crate::host::session::{Session, unix_ms};
+use crate::output::documented::write_document;
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -55,11 +56,9 @@ pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
     let examined = clusters.map(|cluster| examine(cluster, &app.stderr));
     let diagnosis = Diagnosis::new(join_all(examined).await);
     write_to(None, |screen, out| {
-        if flags.json {
-            serde_json::to_writer_pretty(&mut *out, &diagnosis).map_err(std::io::Error::from)?;
-            writeln!(out)?;
-        } else {
-            print(&diagnosis, app.settings.is_named, screen, out)?;
+        match flags.json {
+            true => write_document(&diagnosis, true, out)?,
+            false => print(&diagnosis, app.settings.is_named, screen, out)?,
         }
         Ok(())
     })?;

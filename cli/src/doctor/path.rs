@@ -380,7 +380,8 @@ pub(crate) fn clock_ahead(ahead_ms: i64) -> Check {
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
     let seen = match apart.as_millis() {
         0..=1_500 => "agrees with the server's".to_owned(),
-        _ => format!("{} {} the server's", roughly(apart), side(ahead_ms)),
+        _ if ahead_ms > 0 => format!("{} ahead of the server's", roughly(apart)),
+        _ => format!("{} behind the server's", roughly(apart)),
     };
     match ahead_ms.unsigned_abs() {
         off if off <= CLOCK_WARNING_MS => Check::ok(name, seen),
@@ -405,13 +406,6 @@ fn clock_problem(ahead_ms: i64) -> &'static str {
             "This clock is behind: windows stay provisional for too long, \"the last hour\" lacks the newest events, and a \
              new certificate may count as not yet valid."
         }
-    }
-}
-
-fn side(ahead_ms: i64) -> &'static str {
-    match ahead_ms > 0 {
-        true => "ahead of",
-        false => "behind",
     }
 }
 

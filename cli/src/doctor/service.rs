@@ -144,14 +144,9 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
 
 /// Requests a token for an API.
 pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
-    let session = &prepared.session;
     let name = token_name(api);
-    let mut call = match session.machine.token(api) {
-        Ok(call) => call,
-        Err(error) => return failed(name, &error, &Seen::default()),
-    };
-    let (ended, seen) = look(session, &mut call, prepared.limit).await;
-    match ended.and_then(|()| call.output()) {
+    let (answer, seen) = run(prepared, prepared.session.machine.token(api)).await;
+    match answer {
         Ok(token) => {
             // Rounds up to minutes, because some of the lifetime has passed since the service sent the response.
             let minutes = u64::from(token.expires_in_s).div_ceil(60);
