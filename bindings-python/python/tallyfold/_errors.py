@@ -103,21 +103,10 @@ class TallyfoldError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Supports pickling, which `Exception` does not support for keyword arguments."""
-        restore = functools.partial(
-            type(self),
-            code=self.code,
-            status=self.status,
-            path=self.path,
-            offset=self.offset,
-            retry_after=self.retry_after,
-            excerpt=self.excerpt,
-            argument=self.argument,
-            partial=self.partial,
-            gaps=self.gaps,
-            failures=self.failures,
-            report=self.report,
-        )
-        return restore, (str(self),)
+        # A class sets the `kind` of all its errors, so that is not an argument.
+        names = [name for name in TallyfoldError.__annotations__ if name != "kind"]
+        fields = {name: getattr(self, name) for name in names}
+        return functools.partial(type(self), **fields), (str(self),)
 
 
 class ConfigError(TallyfoldError):
