@@ -272,12 +272,5 @@ def warn_of(notes: Iterable[Note]) -> None:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-_WARNING_CLASSES = (
-    ExportWarning,
-    InexactCountWarning,
-    LabelLimitWarning,
-    LongValueWarning,
-    WindowsLeftOutWarning,
-)
-for _class in (Export, *_WARNING_CLASSES):
+for _class in (Export, ExportWarning, *_WARNINGS.values()):
     _class.__module__ = "tallyfold"
