@@ -1,7 +1,6 @@
 """What `Client` and `AsyncClient` share: reading arguments, and hiding secrets."""
 
 import inspect
-import json
 import os
 import ssl
 import warnings
@@ -36,7 +35,6 @@ __all__ = [
     "cleared",
     "given_api",
     "hand_in",
-    "parsed",
     "token_failed",
     "waited_too_long",
     "without_own_frame",
@@ -439,8 +437,3 @@ def given_api(api: object) -> ApiName:
     if isinstance(api, str):
         raise invalid(ConfigError, "api", wanted)
     raise wrong_type("api", wanted, api)
-
-
-def parsed(document: bytes) -> Any:  # noqa: ANN401
-    """Parses a JSON document that the core has checked, including its numbers."""
-    return json.loads(document)
