@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from tallyfold._errors import ConfigError, invalid, wrong_type
 
-__all__ = ["create", "given_path", "replace", "replacing"]
+__all__ = ["create", "found_at", "given_path", "replace", "replacing"]
 
 RETRY_WAITS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
 """Seconds between tries to replace a file on Windows, where another program may have it open."""
@@ -40,6 +40,14 @@ def given_path(argument: str, path: object, wanted: str = "want a path") -> path
     return pathlib.Path(text)
 
 
+def found_at(path: pathlib.Path, *, follow: bool = True) -> os.stat_result | None:
+    """Returns the status of what is at the path; `None` if nothing is there."""
+    try:
+        return path.stat(follow_symlinks=follow)
+    except FileNotFoundError:
+        return None
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[BinaryIO]:
     """Opens a new file, which replaces the file at the path if nothing fails in the block.
@@ -51,10 +59,7 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     `/dev/stdout`, can't be replaced, so this writes to it directly.
     """
     to = pathlib.Path(os.path.realpath(path))
-    try:
-        old = to.stat()
-    except FileNotFoundError:
-        old = None
+    old = found_at(to)
     if old is not None and not (stat.S_ISREG(old.st_mode) or stat.S_ISDIR(old.st_mode)):
         with pathlib.Path(path).open("wb") as file:
             yield file

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from tallyfold._files.file import create
+from tallyfold._files.file import create, found_at
 from tallyfold._tallyfold import Lease
 
 __all__ = ["Lock", "Turn"]
@@ -107,7 +107,8 @@ def _take(lease: Lease, directory: pathlib.Path) -> None:
             names = [os.fsencode(file.name) for file in directory.iterdir()]
             lease.listed([name.decode("utf-8", "replace") for name in names])
         elif step == "modified":
-            lease.modified(_modified_ms(path))
+            found = found_at(path, follow=False)
+            lease.modified(None if found is None else found.st_mtime_ns // 1_000_000)
         elif step == "process":
             lease.process(_exists(int(argument)), _stat_of(argument))
         elif step == "remove":
@@ -126,20 +127,10 @@ def _in_use(directory: pathlib.Path, message: str) -> BlockingIOError:
     return BlockingIOError(errno.EAGAIN, message, str(directory))
 
 
-def _modified_ms(path: pathlib.Path) -> int | None:
-    try:
-        return path.lstat().st_mtime_ns // 1_000_000
-    except FileNotFoundError:
-        return None
-
-
 def _identity(path: pathlib.Path) -> tuple[int, int] | None:
     """Identifies the file, so that another file with the same name is noticed."""
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
+    found = found_at(path, follow=False)
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def _host() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tallyfold._errors import ConfigError
-from tallyfold._files.file import given_path, replacing
+from tallyfold._files.file import found_at, given_path, replacing
 from tallyfold._files.lock import Lock
 
 __all__ = ["StateFile", "aside"]
@@ -137,16 +137,11 @@ def _release(lock: Lock, directory: pathlib.Path) -> None:
 
 def _is_kept(path: pathlib.Path) -> bool:
     """Whether the path is a file or does not exist. Other things, such as pipes, need no lock."""
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
-        return True
+    found = found_at(path)
+    return found is None or stat.S_ISREG(found.st_mode)
 
 
 def _mark(path: pathlib.Path) -> tuple[int, int, int] | None:
     """Identifies the content of the file; `None` if the file does not exist."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    found = found_at(path)
+    return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
