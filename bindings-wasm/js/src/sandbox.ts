@@ -1,6 +1,7 @@
 import type { CoreSandbox } from "../wasm/tallyfold_sandbox.js";
-import { type Glue, glue } from "../wasm/tallyfold_sandbox.js";
+import { glue } from "../wasm/tallyfold_sandbox.js";
 import source from "../wasm/tallyfold_sandbox_bg.wasm";
+import { pause } from "./http/abort.js";
 import { Handle } from "./loading/handle.js";
 import { Module } from "./loading/start.js";
 import { clocks } from "./values/clocks.js";
@@ -11,11 +12,6 @@ import { type Inspect, inspectSymbol, shown } from "./values/printing.js";
 import type { Now } from "./values/time.js";
 
 const module = new Module(glue, source, "coresandbox_new");
-
-/** The core of the sandbox. The first call compiles it. */
-function sandboxCore(): Glue {
-  return module.glue;
-}
 
 /** The options of a {@link Sandbox}. All of them have defaults. */
 export interface SandboxOptions extends SandboxArguments {
@@ -88,7 +84,7 @@ export class Sandbox {
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: SandboxOptions = {}) {
-    this.#core = new Handle(new (sandboxCore().CoreSandbox)(options));
+    this.#core = new Handle(new module.glue.CoreSandbox(options));
     this.#now = clocks(own(options).now);
   }
 
@@ -159,7 +155,8 @@ export class Sandbox {
       headers: request.headers,
       body: new Uint8Array(await request.arrayBuffer()),
     });
-    await delay(response.delayMs, request.signal);
+    request.signal.throwIfAborted();
+    if (response.delayMs > 0) await pause(response.delayMs, request.signal);
     const { status, headers } = response;
     // `Response` does not allow a body with these statuses.
     const isEmpty = status === 204 || status === 205 || status === 304;
@@ -214,17 +211,5 @@ function stream(response: SandboxResponse): ReadableStream<Uint8Array> {
     pull(controller) {
       controller.error(new TypeError("the connection was closed"));
     },
-  });
-}
-
-async function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  if (milliseconds === 0) return;
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
   });
 }
