@@ -58,11 +58,6 @@ export type {
 
 const module = new Module(glue, source, "explainChange");
 
-/** The core of health. The first call compiles it. */
-function healthCore(): Glue {
-  return module.glue;
-}
-
 /**
  * Compiles the WebAssembly of health off the main thread. Without this call, the first use compiles it on the main
  * thread, which can block a page on a slow phone.
@@ -112,7 +107,7 @@ export function explain(
   options: ExplainOptions = {},
 ): Explanation {
   const given = fieldsOf("options", options, OPTIONS);
-  const glue = healthCore();
+  const glue = module.glue;
   const tables = [];
   try {
     const earlier = handedOver(glue, "before", before);
@@ -149,7 +144,7 @@ export interface UsualOptions {
  */
 export function usual(table: CountTable, measure: Measure, options: UsualOptions): Usual[] {
   const given = fieldsOf("options", options, OPTIONS);
-  const glue = healthCore();
+  const glue = module.glue;
   const core = handedOver(glue, "table", table);
   try {
     return glue.usualValues(core, measure, given) as Usual[];
@@ -188,7 +183,7 @@ export function acknowledge(
   options: AcknowledgeOptions = {},
 ): string {
   const given = fieldsOf("options", options, OPTIONS);
-  return healthCore().acknowledgeIncident(state, incident, given);
+  return module.glue.acknowledgeIncident(state, incident, given);
 }
 
 /**
@@ -202,7 +197,7 @@ export function acknowledge(
  */
 export function silence(state: string, incident: string, options: SilenceOptions): string {
   const given = fieldsOf("options", options, OPTIONS);
-  return healthCore().silenceIncident(state, incident, given);
+  return module.glue.silenceIncident(state, incident, given);
 }
 
 /**
@@ -214,7 +209,7 @@ export function silence(state: string, incident: string, options: SilenceOptions
  * for (const { id } of incidents) store(unsilence(state, id));
  */
 export function unsilence(state: string, incident: string): string {
-  return healthCore().unsilenceIncident(state, incident);
+  return module.glue.unsilenceIncident(state, incident);
 }
 
 /** The counts that {@link Rules} judge, with their history: see {@link Rules.needs}. */
@@ -274,14 +269,14 @@ export class Rules {
    * key, and `offset` is the number of bytes before that place.
    */
   static parse(text: string): Rules {
-    healthCore().CoreRules.parse(text).free();
+    module.glue.CoreRules.parse(text).free();
     // Bundlers rename a class that refers to itself by name.
     return new this(text);
   }
 
   /** The standard rules, which need no settings. */
   static standard(): Rules {
-    return new this(healthCore().CoreRules.standard());
+    return new this(module.glue.CoreRules.standard());
   }
 
   /** The text that the rules were read from. */
@@ -375,7 +370,7 @@ export class Rules {
 
   /** Reads the rules, and frees them after use, so that a large memory can be replaced. Reading them takes hardly any time. */
   #use<T>(by: (core: CoreRules, glue: Glue) => T): T {
-    const glue = healthCore();
+    const glue = module.glue;
     const core = glue.CoreRules.parse(this.#text);
     try {
       return by(core, glue);

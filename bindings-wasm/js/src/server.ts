@@ -6,7 +6,7 @@
 // The core decides what a web app may request, what it gets, and what is kept. This file transfers the bytes and keeps the
 // responses. It imports no modules of a host.
 
-import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.js";
+import { type CoreVisibleRows, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
 import { onAbort, pause } from "./http/abort.js";
@@ -21,11 +21,6 @@ import { isNext, isWorkers } from "./values/runtime.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
 
 const module = new Module(glue, source, "pageQuestion");
-
-/** The core of a server for web apps. The first call compiles it. */
-function pagesCore(): Glue {
-  return module.glue;
-}
 
 /** A store for responses for settled windows, such as a key-value store. Both functions may be asynchronous. */
 export interface AnswerStore {
@@ -214,7 +209,7 @@ class PageServer {
     if (store && (typeof store.get !== "function" || typeof store.set !== "function")) {
       throw invalidArgument("store", "want an object with the functions get and set");
     }
-    const [provisionalMs, concurrency, memoryBytes, queue] = pagesCore().pagesOptions(options);
+    const [provisionalMs, concurrency, memoryBytes, queue] = module.glue.pagesOptions(options);
     this.#onFailure = optionalFunction("onFailure", onFailure, "want a function");
     this.#client = client;
     this.#bytesOf = client.bytesOf();
@@ -232,7 +227,7 @@ class PageServer {
     // `authorize` may read the body, too.
     const own = request.body ? request.clone() : request;
     const allowed = await this.#authorize(request);
-    const rows = isObject(allowed) ? new (pagesCore().CoreVisibleRows)(allowed) : undefined;
+    const rows = isObject(allowed) ? new module.glue.CoreVisibleRows(allowed) : undefined;
     const permission = { isAllowed: allowed === true || rows !== undefined, rows };
     const body = permission.isAllowed ? await beginning(own) : "";
     const answer = body === undefined ? GONE : await this.#answered(request, body, permission);
@@ -252,7 +247,7 @@ class PageServer {
       return await this.#to(question, request, permission.rows);
     } catch (error) {
       if (signal.aborted) return GONE;
-      if (error instanceof Full) return answerOf(pagesCore().busyAnswer(BUSY_SECONDS));
+      if (error instanceof Full) return answerOf(module.glue.busyAnswer(BUSY_SECONDS));
       return failed(error, TallyfoldError.is(error) ? await this.#referenceTo(error) : undefined);
     }
   }
@@ -278,7 +273,7 @@ class PageServer {
     const headers = [...request.headers, ["host", host]].flat();
     const asked = [request.method, pathname + search, body, ...headers];
     const now = this.#bytesOf.now();
-    const { pageQuestion } = pagesCore();
+    const { pageQuestion } = module.glue;
     return pageQuestion(this.#options, this.#service, asked, isAllowed, rows?.copy(), now);
   }
 
@@ -388,7 +383,7 @@ class PageServer {
     let answer: Answer;
     try {
       const tag = await soon(this.#tagOf(windows, key, find), RANGE_PATIENCE_MS);
-      const asked = pagesCore().rangeAnswer(tag as string | undefined, known ?? undefined);
+      const asked = module.glue.rangeAnswer(tag as string | undefined, known ?? undefined);
       answer = answerOf(asked);
     } catch (error) {
       end();
@@ -405,7 +400,7 @@ class PageServer {
         const window = windows[place];
         place += 1;
         if (window === undefined) {
-          controller.enqueue(pagesCore().lastLine() as Bytes);
+          controller.enqueue(module.glue.lastLine() as Bytes);
           controller.close();
           end();
           return;
@@ -432,10 +427,10 @@ class PageServer {
     const own = this.#own;
     const provisional = windows.filter((window) => !window.isSettled);
     const found = await Promise.all(provisional.map(find));
-    let tag = pagesCore().rangeTag(own, key);
+    let tag = module.glue.rangeTag(own, key);
     for (const [place, { answer }] of found.entries()) {
       if (answer === undefined) return undefined;
-      tag = pagesCore().rangeTagWith(tag, provisional[place]?.key ?? "", answer.body);
+      tag = module.glue.rangeTagWith(tag, provisional[place]?.key ?? "", answer.body);
     }
     return tag;
   }
@@ -451,7 +446,7 @@ class PageServer {
     try {
       const answer = await this.#visible(window, signal, turn, rows);
       if (window.isSettled && !answer.isSettled) this.#own = crypto.randomUUID();
-      const lines = pagesCore().windowLines(start, end, answer.isSettled, answer.body);
+      const lines = module.glue.windowLines(start, end, answer.isSettled, answer.body);
       return { answer, lines: lines as Bytes };
     } catch (error) {
       if (signal.aborted || !TallyfoldError.is(error)) throw error;
@@ -459,7 +454,7 @@ class PageServer {
       const reference = await this.#referenceTo(error);
       const { code, status, message, retryAfter } = error;
       const parts = [code, status, message, retryAfter, reference] as const;
-      return { lines: pagesCore().failedLine(start, end, ...parts) as Bytes };
+      return { lines: module.glue.failedLine(start, end, ...parts) as Bytes };
     }
   }
 
@@ -483,7 +478,7 @@ class PageServer {
     if (this.#store === undefined) return undefined;
     try {
       const text = await soon(this.#store.get(key));
-      const body = typeof text === "string" ? pagesCore().unsealed(key, text) : undefined;
+      const body = typeof text === "string" ? module.glue.unsealed(key, text) : undefined;
       return body === undefined ? undefined : encoded(body);
     } catch {
       return undefined;
@@ -494,7 +489,7 @@ class PageServer {
   async #keep(key: string, body: Bytes): Promise<void> {
     if (this.#store === undefined) return;
     try {
-      const text = pagesCore().sealed(key, new TextDecoder().decode(body));
+      const text = module.glue.sealed(key, new TextDecoder().decode(body));
       await this.#store.set(key, text);
     } catch {
       // A later request queries the service again.
@@ -519,7 +514,7 @@ const NOT_MODIFIED = 304;
 const GONE: Answer = { status: 499, headers: [], body: new Uint8Array() };
 
 function good(body: Bytes): Answer {
-  const [status, , ...flat] = pagesCore().goodAnswer("");
+  const [status, , ...flat] = module.glue.goodAnswer("");
   return { status, headers: pairsOf(flat), body };
 }
 
@@ -527,7 +522,7 @@ function good(body: Bytes): Answer {
 function failed(error: unknown, reference?: string): Answer {
   if (!TallyfoldError.is(error)) throw error;
   const { code, status, message, retryAfter } = error;
-  return answerOf(pagesCore().failedAnswer(code, status, message, retryAfter, reference));
+  return answerOf(module.glue.failedAnswer(code, status, message, retryAfter, reference));
 }
 
 /** Converts a response of the core: the status, the body, and alternating names and values of the headers. */
