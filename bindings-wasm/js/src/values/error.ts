@@ -160,7 +160,7 @@ export function reported(error: unknown, report: () => PushReport): unknown {
 }
 
 /** @internal Sets the cause of an error that something outside of the core has caused. */
-export function because(error: unknown, cause: unknown): unknown {
+export function because<E>(error: E, cause: unknown): E {
   if (TallyfoldError.is(error)) hide(error, { cause });
   return error;
 }
@@ -198,9 +198,8 @@ export function crashed(memory: WebAssembly.Memory | undefined, cause: unknown):
   const isFull = memory === undefined || !hasRoom(memory);
   const code = isFull ? "out_of_memory" : "crashed";
   const what = isFull ? FULL : STOPPED;
-  const error = TallyfoldError.of({ code, kind: "response", message: `${code}: ${what}; ${LOST}` });
-  hide(error, { cause });
-  return error;
+  const message = `${code}: ${what}; ${LOST}`;
+  return because(TallyfoldError.of({ code, kind: "response", message }), cause);
 }
 
 const FULL =
@@ -220,9 +219,7 @@ function hasRoom(memory: WebAssembly.Memory): boolean {
 
 /** @internal The error if the host does not allow WebAssembly to be compiled. */
 export function wasmForbidden(cause: unknown): TallyfoldError {
-  const error = refused("wasm_forbidden", undefined, isWorkers() ? IN_WORKER : BY_POLICY);
-  hide(error, { cause });
-  return error;
+  return because(refused("wasm_forbidden", undefined, isWorkers() ? IN_WORKER : BY_POLICY), cause);
 }
 
 const BY_POLICY =
