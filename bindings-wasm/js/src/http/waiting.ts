@@ -1,7 +1,7 @@
 // How a call waits for what another call changes, such as the token that both need.
 
 import { isWorkers } from "../values/runtime.js";
-import { onAbort, pause } from "./abort.js";
+import { awaited, pause } from "./abort.js";
 
 /** How many milliseconds a call in a Worker waits before it checks again. */
 export const LOOK_MS = 20;
@@ -19,18 +19,15 @@ export class Waiting {
   /** Resolves when something may have changed. If the signal aborts first, rejects with the signal's reason. */
   async forChange(signal: AbortSignal | undefined): Promise<void> {
     if (isWorkers()) return pause(LOOK_MS, signal);
-    signal?.throwIfAborted();
-    let forget: (() => void) | undefined;
     let resume = (): void => {};
+    const change = new Promise<void>((resolve) => {
+      resume = resolve;
+    });
+    this.#resumes.add(resume);
     try {
-      await new Promise<void>((resolve, reject) => {
-        resume = resolve;
-        this.#resumes.add(resume);
-        forget = signal && onAbort(signal, () => reject(signal.reason));
-      });
+      await awaited(change, signal);
     } finally {
       this.#resumes.delete(resume);
-      forget?.();
     }
   }
 
