@@ -134,12 +134,7 @@ export class Outbox {
 
   async #push(options: OutboxOptions): Promise<PushReport | undefined> {
     const core = this.#core.object;
-    const finished = core.finished(this.#format);
-    const all = {
-      ...options,
-      format: this.#format,
-      finished,
-    };
+    const all = { ...options, format: this.#format, finished: core.finished(this.#format) };
     const inDoubt = core.inDoubt();
     const store = (samples: bigint, doubtful: bigint): Promise<void> =>
       this.#become(this.#core.object.finish(samples, doubtful));
