@@ -91,23 +91,17 @@ export abstract class Reading extends Base {
       ...(this.by === "reason" ? (["integration"] as const) : []),
     ]);
     const shown = this.query;
-    const isSame =
-      shown?.start === range.start &&
-      shown.end === range.end &&
+    const isKnown =
       this.#loadedFrom === this.server &&
-      dimensions.every((name) => shown.dimensions.includes(name));
+      dimensions.every((name) => shown?.dimensions.includes(name));
+    const isSame = isKnown && shown?.start === range.start && shown.end === range.end;
     if (isSame && (this.table || this.isReading)) return;
-    const isOther =
-      this.#loadedFrom !== this.server ||
-      !dimensions.every((name) => shown?.dimensions.includes(name));
-    if (isOther) this.#clear();
+    if (!isKnown) {
+      this.table = undefined;
+      this.tableBefore = undefined;
+      this.ingestion = undefined;
+    }
     void this.#read(range, dimensions);
-  }
-
-  #clear(): void {
-    this.table = undefined;
-    this.tableBefore = undefined;
-    this.ingestion = undefined;
   }
 
   /** Reads the counts again. */
