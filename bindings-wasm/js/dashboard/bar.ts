@@ -2,7 +2,7 @@
 
 import { css, html, type TemplateResult } from "lit";
 import type { Dimension } from "../src/values/types.js";
-import type { Where } from "./elements.js";
+import type { Unit, Where } from "./elements.js";
 import { DIMENSIONS, valueText, visible } from "./view.js";
 
 export const barStyles = css`
@@ -97,6 +97,15 @@ export function crumbs(where: Where, go: (where: Where) => void): TemplateResult
             </ol>`
     }
   </nav>`;
+}
+
+/** The buttons that choose between counts and percentages. */
+export function unitSwitch(unit: Unit, choose: (unit: Unit) => void): TemplateResult {
+  const units = [
+    ["counts", "Counts"],
+    ["percent", "Percent"],
+  ] as const;
+  return segments("Unit", unit, units, (name) => choose(name as Unit));
 }
 
 /** A group of buttons, one of which is pressed. */

@@ -15,8 +15,8 @@ import { guard } from "lit/directives/guard.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { type Place, placeIn, textOf } from "./address.js";
-import { barStyles, crumbs, segments } from "./bar.js";
-import type { DashboardCluster, Unit, Where } from "./elements.js";
+import { barStyles, crumbs, segments, unitSwitch } from "./bar.js";
+import type { DashboardCluster, Where } from "./elements.js";
 import { languageOf } from "./formats.js";
 import { invalid, type PageError } from "./given.js";
 import { need } from "./lazy.js";
@@ -397,15 +397,11 @@ export class Dashboard extends Reading {
   };
 
   /** Changes what is shown, and updates the address. */
-  #go(change: Partial<Omit<Place, "views">>, how: "push" | "replace" = "push"): void {
+  #go(change: Partial<Omit<Place, "views">>): void {
     Object.assign(this, change);
-    this.#write(how);
-  }
-
-  #write(how: "push" | "replace"): void {
     this.requestUpdate();
     // Browsers take long to change the address, so the page is drawn first.
-    this.#written = turnOf("later").then(() => this.#writeAddress(how));
+    this.#written = turnOf("later").then(() => this.#writeAddress("push"));
   }
 
   /** An update is complete when the address matches what is shown. */
@@ -480,15 +476,7 @@ export class Dashboard extends Reading {
               choose: (period) => this.#go({ period, marked: undefined }),
             })
           }
-          ${segments(
-            "Unit",
-            this.unit,
-            [
-              ["counts", "Counts"],
-              ["percent", "Percent"],
-            ],
-            (unit) => this.#go({ unit: unit as Unit }),
-          )}
+          ${unitSwitch(this.unit, (unit) => this.#go({ unit }))}
           ${segments(
             "Time zone",
             this.zone === "UTC" ? "UTC" : "local",

@@ -4,7 +4,7 @@
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
 import { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
-import { barStyles, crumbs, segments } from "./bar.js";
+import { barStyles, crumbs, segments, unitSwitch } from "./bar.js";
 import { Destinations } from "./destinations.js";
 import type { Unit, Where } from "./elements.js";
 import { Heatmap } from "./heatmap.js";
@@ -91,15 +91,7 @@ class Notebook extends LitElement {
         ${crumbs(where, (kept) => this.#go(kept))}
         <div class="group">
           ${names.length > 1 ? segments("Group by", by, names, (name) => this.#compare(name)) : nothing}
-          ${segments(
-            "Unit",
-            unit,
-            [
-              ["counts", "Counts"],
-              ["percent", "Percent"],
-            ],
-            (name) => this.#count(name),
-          )}
+          ${unitSwitch(unit, (to) => this.#count(to))}
         </div>
       </div>
       ${
@@ -129,8 +121,8 @@ class Notebook extends LitElement {
     this.by = name as Dimension;
   }
 
-  #count(name: string): void {
-    this.unit = name as Unit;
+  #count(unit: Unit): void {
+    this.unit = unit;
   }
 }
 
