@@ -6,7 +6,7 @@ import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
-import { rangeOf, type State } from "./slots.js";
+import type { State } from "./slots.js";
 import { emptyState, failureText, skeleton, View, valueText, visible } from "./view.js";
 
 /** How much of a budget a group has used. */
@@ -97,7 +97,7 @@ export class Budget extends View {
       await health.init();
       const rules =
         this.rules === undefined ? health.Rules.standard() : health.Rules.parse(this.rules);
-      const range = this.range ?? rangeOf(shown);
+      const range = this.wholeRange;
       const budgets = rules.budgets().filter(({ metric }) => metric === "event_delivery");
       this.#used = budgets.map((budget) => ({
         name: budget.rule,

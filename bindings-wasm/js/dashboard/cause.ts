@@ -7,7 +7,7 @@ import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
-import { rangeOf, slotsOf, stepFor } from "./slots.js";
+import { slotsOf, stepFor } from "./slots.js";
 import { turn, turnOf } from "./turns.js";
 import {
   DIMENSIONS,
@@ -33,11 +33,12 @@ const MEASURES: { readonly [M in Measure]: string } = {
   events: "All events",
 };
 
-/** An explanation, and the tables that it compares. */
+/** An explanation, the tables that it compares, and the time that the table `before` is for. */
 interface Found {
   readonly explanation: Explanation;
   readonly before: CountTable;
   readonly now: CountTable;
+  readonly earlier: Window;
 }
 
 /** The measures that are compared with the week before if no range is marked, and the states of other views that show them. */
@@ -266,7 +267,7 @@ export class Cause extends View {
         health.init(),
       ]);
       if (signal.aborted) return;
-      this.#found = { now, before, explanation: health.explain(before, now, measure) };
+      this.#found = { now, before, earlier, explanation: health.explain(before, now, measure) };
     } catch (error) {
       if (signal.aborted) return;
       this.#failed = error;
@@ -276,8 +277,7 @@ export class Cause extends View {
 
   /** Explains how each part of the range differs from the week before, by the dimensions that were read. */
   async #compareWeeks(signal: AbortSignal): Promise<void> {
-    const { shown, shownBefore: before } = this;
-    const range = this.range ?? (shown && rangeOf(shown));
+    const { shown, shownBefore: before, wholeRange: range } = this;
     if (!shown || !before || !range) return;
     try {
       const health = await import("../src/health.js");
@@ -338,13 +338,9 @@ export class Cause extends View {
     if (this.#failed !== undefined) return failureState(this.#failed, () => void this.#search());
     if (!this.marked) return this.#week();
     if (!this.#found) return skeleton();
-    const { explanation, before, now } = this.#found;
+    const { explanation, before, now, earlier } = this.#found;
     const { sentence, isNormal, isGlobal, causes, others } = explanation;
-    const states = [now, before].flatMap((it, place) => {
-      const length = Date.parse(this.marked?.end ?? "") - Date.parse(this.marked?.start ?? "");
-      const back = this.#isWeekly ? WEEK : length;
-      return statesOf(it, shifted(this.marked as Window, -back * place));
-    });
+    const states = [...statesOf(now, this.marked), ...statesOf(before, earlier)];
     return html`<div class="body" aria-live="polite">
       ${isNormal ? html`<p class="badge" part="badge">within normal variation</p>` : nothing}
       ${isGlobal ? html`<p class="badge" part="badge">everything changed alike</p>` : nothing}
@@ -393,8 +389,7 @@ export class Cause extends View {
    * with some reasons are shown.
    */
   #totals(): string {
-    const { shown, shownBefore } = this;
-    const range = this.range ?? (shown && rangeOf(shown));
+    const { shown, shownBefore, wholeRange: range } = this;
     if (!shown || !shownBefore || !range || this.where.reason) return "";
     if (shown.gaps(range).length > 0 || this.gapsBefore(range).length > 0) return "";
     const { share } = this.formats;

@@ -9,7 +9,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { type Cell, type Cells, cellsIn, cellsOf, seriesOf, sumsOf } from "./cells.js";
 import { marks, STATES, shared } from "./marks.js";
 import { iso, WEEK } from "./range.js";
-import { partText, rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
+import { partText, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
 import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
 
 /** What the colour of a cell shows. */
@@ -360,8 +360,7 @@ export class Heatmap extends View {
   }
 
   #made(): HeatmapModel | undefined {
-    const { shown, by, rows, zone } = this;
-    const range = this.range ?? (shown && rangeOf(shown));
+    const { shown, by, rows, zone, wholeRange: range } = this;
     if (!shown?.dimensions.includes(by) || !range) return undefined;
     const wholes = [this.wholeOf("table", by), this.wholeOf("tableBefore", by)];
     const options = { by, measure: this.#measure, rows, range, zone, wholes };

@@ -7,7 +7,7 @@ import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
-import { rangeOf, type State } from "./slots.js";
+import type { State } from "./slots.js";
 import {
   DIMENSIONS,
   descending,
@@ -99,8 +99,7 @@ export class Silent extends View {
     super.willUpdate(changed);
     const inputs = ["table", "tableBefore", "where", "range", "by"];
     if (!inputs.some((name) => changed.has(name))) return;
-    const { shown, shownBefore, by } = this;
-    const range = this.range ?? (shown && rangeOf(shown));
+    const { shown, shownBefore, by, wholeRange: range } = this;
     const isKnown = [shown, shownBefore].every((it) => it?.dimensions.includes(by));
     this.#silences =
       shown && shownBefore && range && isKnown

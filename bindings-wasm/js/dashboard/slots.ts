@@ -69,7 +69,7 @@ export function stepFor(table: CountTable, range: Window, most: number): TimeSte
 }
 
 /** The range from the first window of a table to its last. */
-export function rangeOf(table: CountTable): Window | undefined {
+export function spanOf(table: CountTable): Window | undefined {
   const { coverage } = table;
   const [first, last] = [coverage[0], coverage.at(-1)];
   return first && last && { start: first.start, end: last.end };

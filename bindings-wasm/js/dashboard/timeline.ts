@@ -8,7 +8,7 @@ import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
 import { DAY, iso } from "./range.js";
-import { rangeOf, ticksOf } from "./slots.js";
+import { ticksOf } from "./slots.js";
 import { emptyState, failureText, progressOf, skeleton, View, visible } from "./view.js";
 
 type Health = typeof import("../src/health.js");
@@ -337,8 +337,7 @@ export class Timeline extends View {
   }
 
   #span(): Window | undefined {
-    const { shown } = this;
-    const range = this.range ?? (shown && rangeOf(shown));
+    const range = this.wholeRange;
     return range && { start: range.start, end: range.end };
   }
 

@@ -11,7 +11,7 @@ import { zoneName } from "./formats.js";
 import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
-import { offsetOf, partText, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
+import { offsetOf, partText, type Slot, slotsOf, stepFor } from "./slots.js";
 import { turnOf } from "./turns.js";
 import { dimensionsOf, emptyState, failureText, filtered, progressOf, View } from "./view.js";
 
@@ -420,8 +420,7 @@ export class Trend extends View {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
     if (["table", "tableBefore", "where", "range"].some((name) => changed.has(name))) {
-      const { shown } = this;
-      const range = this.range ?? (shown && rangeOf(shown));
+      const { shown, wholeRange: range } = this;
       this.#model =
         shown &&
         range &&

@@ -6,7 +6,7 @@ import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
-import { rangeOf, type State } from "./slots.js";
+import type { State } from "./slots.js";
 import { DIMENSIONS, dimensionsOf, emptyState, largest, manyOf, View, valueText } from "./view.js";
 
 /** The values of a dimension that one of two tables lacks. */
@@ -95,9 +95,8 @@ export class Values extends View {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
     if (!["table", "tableBefore", "where", "range"].some((name) => changed.has(name))) return;
-    const { shown, shownBefore } = this;
+    const { shown, shownBefore, wholeRange: range } = this;
     this.#differences = shown && shownBefore && differencesOf(shownBefore, shown);
-    const range = this.range ?? (shown && rangeOf(shown));
     this.#states = shown && range ? statesOf(shown, range) : [];
     this.#isEarlierPartial = range !== undefined && this.gapsBefore(range).length > 0;
   }

@@ -21,6 +21,7 @@ import type { Formats } from "./formats.js";
 import { mistakeInZone, PageError } from "./given.js";
 import { type ExportItem, HIDDEN, menus } from "./menus.js";
 import { rangeOf, shifted, WEEK } from "./range.js";
+import { spanOf } from "./slots.js";
 import { parts, tokens } from "./styles.js";
 import { turnOf } from "./turns.js";
 
@@ -208,6 +209,11 @@ export abstract class View extends Base {
   protected get shownBefore(): CountTable | undefined {
     this.#shownBefore ??= { table: this.#kept("tableBefore") };
     return this.#shownBefore.table;
+  }
+
+  /** The requested range, or else the range of all windows that were read. */
+  protected get wholeRange(): Window | undefined {
+    return this.range ?? (this.shown && spanOf(this.shown));
   }
 
   /** The windows of the same time a week before this range that are missing. */
