@@ -23,7 +23,7 @@ def test_cargo_installs_it_with_nothing_but_a_c_compiler(tmp_path: Path) -> None
     arguments = ["install", "--path", "cli", "--locked", "--debug", "--root", tmp_path / "installed"]
     # The crates that were downloaded before.
     downloads = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
-    environment = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), "CARGO_HOME": downloads}
+    environment = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), "CARGO_HOME": downloads, "CARGO_INCREMENTAL": "0"}
     good(run([tmp_path / "bin/cargo", *arguments], env=environment, timeout=1100))
     assert good(run([tmp_path / "installed/bin/tallyfold", "--version"])) == f"tallyfold {version()}\n"
 
