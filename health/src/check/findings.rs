@@ -193,7 +193,7 @@ pub(crate) struct Context<'r> {
     pub(crate) rules: &'r Rules,
     /// The rule of the finding.
     pub(crate) rule: &'r Rule,
-    /// The time of the check. Silences apply at this time and at the start of the last bad window.
+    /// The time of the check. Silences apply at this time and at the end of the last bad window.
     pub(crate) at: Timestamp,
     /// The end of the last window that the rule has judged; `None` in a replay.
     pub(crate) judged: Option<Timestamp>,
@@ -222,10 +222,9 @@ pub(crate) fn finding(
 ) -> Finding {
     let (rule, rules) = (context.rule, context.rules);
     let group: Vec<(Dimension, &str)> = pairs(live);
-    let end = live.numbers.window.end();
-    let length_ms = i64::from(rule.window.seconds()) * 1_000;
     // A bad window in a silence is judged only after its counts have settled, when the silence may be over.
-    let bad = Timestamp::from_unix_ms(end.unix_ms().saturating_sub(length_ms)).unwrap_or(end);
+    let end = live.numbers.window.end();
+    let in_window = Timestamp::from_unix_ms(end.unix_ms() - 1).unwrap_or(end);
     let is_silent_at = |at: Timestamp| {
         let mut silences = rules.silences.iter();
         silences.any(|silence| silence.covers(&rule.name, &group, at))
@@ -274,7 +273,7 @@ pub(crate) fn finding(
         within: inspection.within,
         unexplained,
         compared,
-        silenced: is_silent_at(context.at) || is_silent_at(bad),
+        silenced: is_silent_at(context.at) || is_silent_at(in_window),
         provisional: context.provisional,
         labels,
         note: rule.note.clone(),

@@ -65,7 +65,7 @@ impl<'a> ObservedPages<'a> {
 impl Rules {
     /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is
     /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. Windows that end after `now`
-    /// are not judged. A silence applies to a finding at `now`, and in the last bad window.
+    /// are not judged. A silence applies to a finding at `now`, and at the end of the last bad window.
     ///
     /// The same counts and state give the same findings. A repeated check judges no window again, and a late check
     /// judges all windows that have settled since the last check.
