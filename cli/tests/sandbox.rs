@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -70,6 +71,42 @@ fn a_state_continues_at_another_port_but_not_with_another_seed() {
         said.contains("sandbox with seed 7") && said.contains("sandbox with seed 8"),
         "{said}"
     );
+}
+
+#[test]
+fn the_command_uses_no_configuration_unless_it_names_one() {
+    let program = env!("CARGO_BIN_EXE_tallyfold");
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[push.real]\nformat = \"influx\"\nurl = \"http://127.0.0.1:1/write\"\n";
+    let own = folder.path().join("tallyfold");
+    fs::create_dir(&own).unwrap();
+    let (here, own) = (
+        folder.path().join("tallyfold.toml"),
+        own.join("tallyfold.toml"),
+    );
+    let push = |more: &[&str]| {
+        let mut command = Command::new(program);
+        command
+            .args(["sandbox", "--", program, "push", "real", "--patience", "0s"])
+            .args(more)
+            .current_dir(folder.path())
+            .env("XDG_CONFIG_HOME", folder.path())
+            .env("APPDATA", folder.path());
+        command
+    };
+    // A configuration in the working folder, one in the environment, and one of the user.
+    for (path, variable) in [(&here, ""), (&own, "tallyfold/tallyfold.toml"), (&own, "")] {
+        fs::write(path, text).unwrap();
+        let output = push(&[]).env("TALLYFOLD_CONFIG", variable).output();
+        let output = output.unwrap();
+        ends(&output, 2);
+        let said = stderr(&output);
+        assert!(said.contains("has no section [push.real]"), "{said}");
+        let output = push(&["--config", path.to_str().unwrap()]).output();
+        let output = output.unwrap();
+        ends(&output, 4);
+        fs::remove_file(path).unwrap();
+    }
 }
 
 /// Runs a shell script as the command of a sandbox, and waits for its first line. There is no terminal that would send signals to

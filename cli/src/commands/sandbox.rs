@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::path::Path;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::time::Duration;
@@ -73,7 +75,7 @@ pub(crate) struct SandboxFlags {
     /// A fault to simulate, as JSON; may be repeated
     #[arg(long, value_name = "JSON")]
     fault: Vec<String>,
-    /// A command to run with the sandbox's settings in its environment
+    /// A command to run with the sandbox's settings in its environment, and without a configuration
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -116,13 +118,16 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
         Some((program, arguments)) => {
             let as_failure =
                 |error| Failure::usage(format!("can't run {}: {error}", program.to_string_lossy()));
+            let configuration = empty_configuration()
+                .map_err(|error| Failure::usage(format!("can't write an empty file: {error}")))?;
             let mut child = Command::new(program);
             child
                 .args(arguments)
                 .envs(variables(&url, &settings))
                 // The port differs between runs. A state can be used again only if the identity stays the same.
                 .env("TALLYFOLD_IDENTITY", &identity)
-                .env_remove("TALLYFOLD_CONFIG");
+                // A configuration of the user may name real destinations, receivers and states.
+                .env("TALLYFOLD_CONFIG", configuration.as_os_str());
             let mut child = child.kill_on_drop(true).spawn().map_err(as_failure)?;
             let mut ended = None;
             let work = async {
@@ -132,6 +137,18 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             ended.unwrap_or(Ok(Exit::Fine))
         }
     }
+}
+
+/// Returns an empty configuration file. While `TALLYFOLD_CONFIG` names it, commands read no other.
+#[cfg(unix)]
+fn empty_configuration() -> io::Result<&'static Path> {
+    Ok(Path::new("/dev/null"))
+}
+
+/// Returns an empty configuration file, which is removed when the value is dropped.
+#[cfg(windows)]
+fn empty_configuration() -> io::Result<tempfile::TempPath> {
+    Ok(tempfile::NamedTempFile::new()?.into_temp_path())
 }
 
 /// The names and values of the settings that a client needs.
