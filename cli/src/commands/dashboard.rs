@@ -17,7 +17,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use flate2::read::GzDecoder;
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue,
@@ -40,8 +39,8 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, hex, read_text};
 use crate::health::files::{Places, places, rules};
 use crate::host::server::{
-    Answer, Server, empty, encode, host_name, host_of, is_for, plain, takes_gzip, target_of, typed,
-    whole,
+    Answer, Server, body_of, empty, encode, host_name, host_of, is_for, plain, takes_gzip,
+    target_of, typed, whole,
 };
 use crate::host::session::Session;
 use crate::stderr::Stderr;
@@ -503,14 +502,13 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
         let Some((_, pages)) = named else {
             return plain(StatusCode::NOT_FOUND, "There is no such cluster.\n");
         };
-        let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
-            return empty(StatusCode::PAYLOAD_TOO_LARGE);
+        let body = match body_of(body, LONGEST_BODY).await {
+            Ok(body) => body,
+            Err(status) => return empty(status),
         };
         let target = target_of(&head.uri);
         let pages = Rc::clone(pages);
-        return pages
-            .answer(method, target, &head.headers, &body.to_bytes())
-            .await;
+        return pages.answer(method, target, &head.headers, &body).await;
     }
     if method != "GET" && method != "HEAD" {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "Want GET or HEAD.\n");
@@ -569,11 +567,11 @@ async fn login(site: &Site, body: Incoming) -> Answer {
     let Entry::Password(sign_in) = &site.entry else {
         return plain(StatusCode::NOT_FOUND, "There is no such page.\n");
     };
-    let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
-        return empty(StatusCode::PAYLOAD_TOO_LARGE);
+    let body = match body_of(body, LONGEST_BODY).await {
+        Ok(body) => body,
+        Err(status) => return empty(status),
     };
-    let bytes = body.to_bytes();
-    let mut fields = form_urlencoded::parse(&bytes);
+    let mut fields = form_urlencoded::parse(&body);
     let given = fields.find(|(name, _)| name == "password");
     let given = given.map(|(_, value)| value).unwrap_or_default();
     match sign_in.is_right(&given).await {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use futures_util::{StreamExt, stream};
-use http_body_util::{BodyExt, Limited, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
@@ -23,7 +23,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::failure::{Exit, Failure, Result};
-use crate::host::server::{Answer, BrokenOff, Server, empty, target_of, texts_of, whole};
+use crate::host::server::{Answer, BrokenOff, Server, body_of, empty, target_of, texts_of, whole};
 use crate::host::session::{Clock, unix_ms};
 use crate::host::shutdown::Stop;
 
@@ -244,12 +244,12 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
     if head.method == Method::OPTIONS {
         return with_cors(empty(StatusCode::NO_CONTENT));
     }
-    let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
-        return with_cors(empty(StatusCode::PAYLOAD_TOO_LARGE));
+    let body = match body_of(body, LONGEST_BODY).await {
+        Ok(body) => body,
+        Err(status) => return with_cors(empty(status)),
     };
     let headers = texts_of(&head.headers);
     let target = target_of(&head.uri);
-    let body = body.to_bytes();
     let answer =
         sandbox
             .borrow_mut()

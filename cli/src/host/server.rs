@@ -13,7 +13,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, VARY};
 use hyper::server::conn::http1;
@@ -44,8 +44,8 @@ impl std::fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
-/// How long a client may take to send the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
+/// How long a client may take to send the head of a request, and then how long to send its body.
+const SENDING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
 
 /// How long a client may take to read a response, from the first write that has to wait for the client.
 const READING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 30_000 });
@@ -156,6 +156,19 @@ pub(crate) fn encode(headers: &mut HeaderMap, vary: &'static str, is_packed: boo
     }
 }
 
+/// Reads the body of a request.
+///
+/// # Errors
+/// The status of the response: 413 for a body of more than `longest` bytes, and 408 for a body that takes longer than
+/// [`SENDING`].
+pub(crate) async fn body_of(body: Incoming, longest: usize) -> Result<Bytes, StatusCode> {
+    match timeout(SENDING, Limited::new(body, longest).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(_)) => Err(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
+    }
+}
+
 /// Returns the path and the query of a request.
 pub(crate) fn target_of(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", |target| target.as_str())
@@ -244,7 +257,9 @@ async fn connection<F: Future<Output = Answer> + 'static>(
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(SENDING);
     // A client that disconnects is not an error of the server.
     let _ = watcher
         .watch(builder.serve_connection(TokioIo::new(ClientStream::new(stream)), service))
@@ -330,11 +345,40 @@ impl AsyncWrite for ClientStream {
 mod tests {
     use std::sync::Arc;
 
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::Semaphore;
     use tokio::task::LocalSet;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_does_not_send_its_body_is_disconnected() {
+        let work = async {
+            let server = Server::listen("127.0.0.1", 0).await.unwrap();
+            let address = server.address;
+            let handler = |request: Request<Incoming>| async {
+                match body_of(request.into_body(), 100).await {
+                    Ok(body) => plain(StatusCode::OK, String::from_utf8_lossy(&body)),
+                    Err(status) => empty(status),
+                }
+            };
+            let _serving = spawn_local(server.serve(handler, std::future::pending()));
+            let long = "a".repeat(101);
+            for (length, body, status) in [(5, "whole", 200), (6, "part", 408), (101, &*long, 413)]
+            {
+                let mut client = TcpStream::connect(address).await.unwrap();
+                let head = format!("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: {length}");
+                let request = format!("{head}\r\n\r\n{body}");
+                client.write_all(request.as_bytes()).await.unwrap();
+                let mut answer = String::new();
+                let read = timeout(Duration::from_secs(20), client.read_to_string(&mut answer));
+                read.await.unwrap().unwrap();
+                let begin = format!("HTTP/1.1 {status} ");
+                assert!(answer.starts_with(&begin), "{length}: {answer}");
+            }
+        };
+        LocalSet::new().run_until(work).await;
+    }
 
     #[tokio::test]
     async fn a_client_that_does_not_read_is_disconnected_and_releases_its_permit() {
