@@ -746,6 +746,35 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     terminate(&running.process);
 }
 
+#[test]
+fn after_a_failed_reload_windows_have_time_to_settle() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Sink::start(vec![], TAKEN);
+    // No window settles during this test.
+    let more = ["--since", "1h", "--settle", "1d", "--stale-after", "3s"];
+    let running = Running::start(&mut service.run(folder.path(), &[("one", &sink.url)], &more));
+    let is_ready = |status| {
+        let until = Instant::now() + WAIT;
+        loop {
+            let answer = running.get("/-/ready");
+            if answer.status == status && answer.body != "starting\n" {
+                return;
+            }
+            assert!(Instant::now() < until, "{}", answer.body);
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    is_ready(503);
+    // The parts end before the state of the new push turns out to be unusable, and then they start again.
+    fs::write(folder.path().join("state/push-two"), "not a folder").unwrap();
+    service.configure(folder.path(), &[("one", &sink.url), ("two", &sink.url)], "");
+    running.hang_up();
+    running.said("the configuration stays as it was: ");
+    is_ready(200);
+    terminate(&running.process);
+}
+
 /// The command that prints the secret waits for a file. Meanwhile, the process answers requests and reacts to signals.
 #[test]
 fn a_slow_secret_delays_neither_responses_nor_signals() {

@@ -307,7 +307,8 @@ async fn begin(
     let file = StateFile::of_cluster(state, &app.settings, cluster)?;
     let mut ledger = file.load(Ledger::from_json)?;
     let clock = session.clock;
-    let meters = Rc::new(RefCell::new(Meters::default()));
+    // After a failed reload, the session and its clock are older than this exporter.
+    let meters = Rc::new(RefCell::new(Meters::new(clock.now().monotonic_ms)));
     let measured = Rc::clone(&meters);
     session.watch(Box::new(move |attempt| {
         measured

@@ -57,8 +57,8 @@ pub(super) struct Meters {
     contradictions: u64,
     /// When the last token was received, in milliseconds on the monotonic clock.
     token_ms: Option<u64>,
-    /// When the last window settled, in milliseconds on the monotonic clock. Before the first one, this is 0, the start of the
-    /// process.
+    /// When the last window settled, in milliseconds on the monotonic clock. Before the first one, this is the time at which the
+    /// exporter began.
     settled_ms: u64,
     /// Whether the last window has settled, so that no revision follows.
     is_done: bool,
@@ -74,6 +74,14 @@ pub(super) struct Meters {
 }
 
 impl Meters {
+    /// Creates the metrics of an exporter that begins at this time, in milliseconds on the monotonic clock.
+    pub(super) fn new(now_ms: u64) -> Self {
+        Self {
+            settled_ms: now_ms,
+            ..Self::default()
+        }
+    }
+
     /// Counts a request that has ended.
     pub(super) fn take(&mut self, attempt: &Attempt, now_ms: u64) {
         let target = attempt.target.as_str();
