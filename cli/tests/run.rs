@@ -854,6 +854,11 @@ fn a_destination_that_has_moved_needs_the_flag_moved() {
     assert!(stderr(&output).contains("--moved two: the section [run] names no such push"));
     let running = Running::start(&mut moved(&["--moved", "one"]));
     assert_eq!(totals(&running.until(is_complete)), truth());
+    // The flag does not apply to a later address.
+    service.configure(folder.path(), &[("one", &one.url)], "");
+    running.hang_up();
+    running.said("the configuration stays as it was: ");
+    assert!(running.said("try: ").contains("--moved one once"));
     terminate(&running.process);
 }
 

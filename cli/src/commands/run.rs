@@ -60,6 +60,8 @@ pub(crate) struct RunCommand {
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
     /// Resumes the push NAME at its new address in the configuration; needed only once after the destination has moved
+    ///
+    /// A reload does not accept another address.
     #[arg(long, value_name = "NAME", help_heading = "Pushes")]
     moved: Vec<String>,
     #[command(flatten)]
@@ -90,6 +92,7 @@ pub(crate) async fn run(app: &App, flags: &RunCommand, hangups: Hangups) -> Resu
     let server = Server::listen(&host, port).await?;
     let mut process = Process {
         flags,
+        moved: flags.moved.clone(),
         session: secret_text()?,
         url: Some(server.url()),
         hangups,
@@ -178,6 +181,8 @@ impl<'a> Wanted<'a> {
 /// What stays the same when another configuration replaces the current one.
 struct Process<'a> {
     flags: &'a RunCommand,
+    /// The names of the pushes whose destination may have moved; empty after the parts have begun once.
+    moved: Vec<String>,
     /// The value of the dashboard's session cookie.
     session: String,
     /// The address of the server; `None` after it was written to stderr.
@@ -276,7 +281,7 @@ impl Process<'_> {
                     destination: &pushing.destination,
                     labels: &flags.serving.labels,
                     state: &pushing.state,
-                    has_moved: flags.moved.iter().any(|name| name == pushing.name),
+                    has_moved: self.moved.iter().any(|name| name == pushing.name),
                     name: Some(pushing.name),
                 };
                 let part = Part::new(app, plan, own).await?;
@@ -317,6 +322,7 @@ impl Process<'_> {
                 Some(opening.listen(of_pages, server).await?)
             }
         };
+        self.moved.clear();
         self.site.replace(Some(Rc::clone(&totals.site)));
         match self.url.take() {
             Some(url) => app.stderr.note(format_args!("serving {url}/metrics")),
