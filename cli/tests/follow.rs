@@ -408,3 +408,22 @@ fn appending_to_a_file_keeps_records_whole_and_adds_no_header() {
         }
     }
 }
+
+#[test]
+fn a_full_disk_leaves_no_gap_in_a_file_that_several_processes_write() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counts.csv");
+    let mut all = arguments(&[]);
+    all[2] = "csv";
+    // Like the commands of `(follow; follow) > FILE`, both processes write at the same offset.
+    let file = fs::File::create(&path).unwrap();
+    let mut full = service.on_full_disk(&all);
+    let output = full.stdout(file.try_clone().unwrap()).output().unwrap();
+    ends(&output, 2);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    let output = service.tallyfold(&all).stdout(file).output().unwrap();
+    ends(&output, 0);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("window_start,"), "{:?}", text.get(..20));
+}

@@ -274,6 +274,7 @@ impl<W: Write> Printer<W> {
     /// If the output can't be written.
     fn print(&mut self, origin: &Origin<'_>, revision: &Revision) -> Result<bool> {
         let mut text = Vec::new();
+        let before = (self.has_begun, self.is_torn);
         if std::mem::take(&mut self.is_torn) {
             text.push(b'\n');
         }
@@ -295,9 +296,12 @@ impl<W: Write> Printer<W> {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
             Err(error) => {
-                // The next process writes this revision again, so remove the part that was written.
-                if let (Some(file), Some(length)) = (&self.file, length) {
+                // The next process writes this revision again, so remove the part that was written. Other clusters, and processes
+                // that share stdout, write where the file then ends.
+                if let (Some(file), Some(length)) = (&mut self.file, length) {
                     let _ = file.set_len(length.len());
+                    let _ = file.seek(SeekFrom::Start(length.len()));
+                    (self.has_begun, self.is_torn) = before;
                 }
                 Err(Failure::usage(format!("can't write to stdout: {error}")))
             }
@@ -443,6 +447,34 @@ mod tests {
 
     use super::*;
     use crate::output::testing::{HOSTILE, hour, table};
+
+    #[test]
+    fn the_first_revision_after_a_failed_write_has_a_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts.csv");
+        std::fs::write(&path, "").unwrap();
+        let (before, after) = (table(&[]), table(&[("Warehouse", 1, 0, 0)]));
+        let revision = Revision {
+            window: hour(0),
+            changes: compare(&before, &after).unwrap(),
+            table: after,
+            settled: true,
+            number: 0,
+            clock_ahead_ms: 0,
+        };
+        let origin = Origin {
+            cluster: None,
+            labels: &Labels::default(),
+        };
+        let mut printer = Printer::new(io::sink(), RevisionFormat::Csv);
+        // Writing to a file that is open for reading fails.
+        printer.file = Some(File::open(&path).unwrap());
+        assert!(printer.print(&origin, &revision).is_err());
+        printer.file = Some(File::create(&path).unwrap());
+        printer.print(&origin, &revision).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("window_start,"), "{text}");
+    }
 
     #[test]
     fn a_table_escapes_values_and_groups_digits() {
