@@ -229,6 +229,47 @@ fn secrets_come_from_variables_and_private_files() {
 }
 
 #[test]
+fn a_header_of_a_flag_replaces_the_configured_one_in_upper_or_lower_case() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Sink::start(vec![], TAKEN);
+    let config = folder.path().join("t.toml");
+    let text = format!(
+        "[push.one]\nformat = \"influx\"\nurl = {:?}\nheaders = {{ authorization = {{ env = \"OLD\" }}, X-Team = \"old\", x-kept = \"old\" }}\n",
+        sink.url
+    );
+    fs::write(&config, text).unwrap();
+    let send = |more: &[&str]| {
+        let all = ["push", "one", "--config", config.to_str().unwrap()];
+        let mut command = service.tallyfold(&[&all[..], &RANGE[..], more].concat());
+        command.env("NEW", "new").env("OLD", "old");
+        command.output().unwrap()
+    };
+    let output = send(&[
+        "--header-env",
+        "Authorization=NEW",
+        "--header-env",
+        "x-team=NEW",
+    ]);
+    ends(&output, 0);
+    let (request, _) = &sink.all()[0];
+    for (name, value) in [
+        ("authorization", "new"),
+        ("x-team", "new"),
+        ("x-kept", "old"),
+    ] {
+        assert_eq!(request.headers[name], value, "{name}");
+    }
+    let output = send(&["--header-env", "X-A=NEW", "--header-env", "x-a=NEW"]);
+    ends(&output, 2);
+    let said = stderr(&output);
+    assert!(
+        said.contains("--header-env x-a: this header is given twice"),
+        "{said}"
+    );
+}
+
+#[test]
 fn datagrams_contain_exact_counts() {
     let service = Service::start();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -128,21 +128,28 @@ impl Given {
         self.0.values().flat_map(of).collect()
     }
 
-    /// Adds headers whose values are in environment variables and in files.
+    /// Adds headers whose values are in environment variables and in files. They override headers of the same name, in upper or
+    /// lower case.
     ///
     /// # Errors
-    /// For values that can't be read. The error does not quote the place, because a user may have entered the secret
-    /// there.
+    /// For a header that is given twice, and for values that can't be read. The error does not quote the place, because a user
+    /// may have entered the secret there.
     pub(crate) fn add_headers(&mut self, env: &[String], file: &[String]) -> Result<()> {
-        let mut headers = match self.get("headers").map(|setting| &setting.raw) {
-            Some(Raw::Table(headers)) => headers.clone(),
-            _ => Given::default(),
+        let mut given = Self::default();
+        let mut add = |flag: &str, name: &str, place| {
+            let value = value(flag, name, place)?;
+            let name = name.to_ascii_lowercase();
+            if given.get(&name).is_some() {
+                return Err(Failure::usage(format!(
+                    "{flag} {name}: this header is given twice"
+                )));
+            }
+            given.set(name, Raw::Secret(value), Origin::Flag);
+            Ok(())
         };
         for flag in env {
             let (name, variable) = pair("--header-env", flag)?;
-            let place = Place::Variable(variable.to_owned());
-            let value = value("--header-env", name, place)?;
-            headers.set(name, Raw::Secret(value), Origin::Flag);
+            add("--header-env", name, Place::Variable(variable.to_owned()))?;
         }
         for flag in file {
             let (name, path) = pair("--header-file", flag)?;
@@ -153,9 +160,16 @@ impl Given {
                 ))
             };
             File::open(path).map_err(as_failure)?;
-            let value = value("--header-file", name, Place::File(path.into()))?;
-            headers.set(name, Raw::Secret(value), Origin::Flag);
+            add("--header-file", name, Place::File(path.into()))?;
         }
+        let mut headers = match self.get("headers").map(|setting| &setting.raw) {
+            Some(Raw::Table(headers)) => headers.clone(),
+            _ => Self::default(),
+        };
+        headers
+            .0
+            .retain(|name, _| given.get(&name.to_ascii_lowercase()).is_none());
+        headers.overlay(given);
         if !headers.is_empty() {
             self.set("headers", Raw::Table(headers), Origin::Flag);
         }
