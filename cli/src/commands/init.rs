@@ -9,7 +9,7 @@ use tallyfold_health::Rules;
 use crate::config::find::HERE;
 use crate::config::template::template;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{Replacement, create, replace};
+use crate::files::{Replacement, create, create_private_folder, folder_of, replace};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -40,7 +40,7 @@ pub(crate) struct InitFlags {
     force: bool,
 }
 
-/// Writes the file, and a note about the next step.
+/// Writes the file, and a note about the next step. Creates the file's folder if it does not exist; only its owner can use it.
 ///
 /// # Errors
 /// If the file exists and `--force` is not given, or if it can't be written.
@@ -53,6 +53,9 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
         write_to(None, |_, stdout| Ok(stdout.write_all(text.as_bytes())?))?;
         return Ok(Exit::Fine);
     }
+    let folder = folder_of(path);
+    create_private_folder(folder)
+        .map_err(|error| Failure::file("make the folder", folder, &error))?;
     write(path, flags.force, &text).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
             Failure::usage(format!("{} exists; --force replaces it", path.display()))
@@ -156,14 +159,36 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_an_error() {
+    fn a_missing_folder_is_created_for_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
-        let flags = InitFlags {
-            file: folder.path().join("none/t.toml"),
-            rules: None,
-            force: true,
-        };
-        let failure = run(&flags, &Stderr::new(true, false)).unwrap_err();
-        assert!(failure.text.starts_with("can't write "), "{failure}");
+        let stderr = Stderr::new(true, false);
+        let config = folder.path().join(".config");
+        for force in [false, true] {
+            let own = config.join(format!("tallyfold-{force}"));
+            let file = own.join("tallyfold.toml");
+            let flags = InitFlags {
+                file: file.clone(),
+                rules: None,
+                force,
+            };
+            assert_eq!(run(&flags, &stderr).unwrap(), Exit::Fine);
+            assert_eq!(fs::read_to_string(&file).unwrap(), template());
+            #[cfg(unix)]
+            for folder in [&own, &config] {
+                use std::os::unix::fs::PermissionsExt;
+                let mode = fs::metadata(folder).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o700);
+            }
+            // A file can't contain another one.
+            let below = InitFlags {
+                file: file.join("t.toml"),
+                ..flags
+            };
+            let failure = run(&below, &stderr).unwrap_err();
+            assert!(
+                failure.text.starts_with("can't make the folder "),
+                "{failure}"
+            );
+        }
     }
 }
