@@ -13,6 +13,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -553,6 +554,74 @@ fn the_temporary_copies_of_a_check_are_removed_at_the_end() {
     );
     assert_eq!(assistant.end(), Some(0));
     assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
+}
+
+/// The paths of all files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let entries = entries.map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    });
+    files.collect()
+}
+
+#[test]
+fn a_check_copies_only_the_counts_of_the_history() {
+    let (service, folder) = world();
+    let run = command(&service, &folder, &["check", "--at", AFTER]).output();
+    assert_eq!(run.unwrap().status.code(), Some(0));
+    let history = folder.path().join("health.history");
+    let query = fs::read_dir(&history).unwrap().next().unwrap();
+    let query = query.unwrap().path();
+    let answers = history.join("default/pages");
+    fs::create_dir_all(&answers).unwrap();
+    // An answer that the dashboard has stored, and a page that another process is writing.
+    fs::write(answers.join("0123456789abcdef.gz"), "").unwrap();
+    fs::write(query.join("2026-11-22.page.new"), "").unwrap();
+    let own = tempfile::tempdir().unwrap();
+    let mut command = command(&service, &folder, &["mcp"]);
+    let mut assistant = Assistant::start(command.env("TMPDIR", own.path()));
+    assistant.call("check", json!({"at": AFTER}));
+    let copies = files(own.path());
+    let names = |end: &str| {
+        let names = copies
+            .iter()
+            .filter(|path| path.to_str().unwrap().ends_with(end));
+        names.count()
+    };
+    assert!(names(".page") > 0, "{copies:?}");
+    assert_eq!((names(".gz"), names(".new")), (0, 0), "{copies:?}");
+    assert_eq!(assistant.end(), Some(0));
+}
+
+#[test]
+fn a_file_that_a_check_cannot_use_is_named_only_on_stderr() {
+    let (service, folder) = world();
+    let run = command(&service, &folder, &["check", "--at", AFTER]).output();
+    assert_eq!(run.unwrap().status.code(), Some(0));
+    for page in files(&folder.path().join("health.history")) {
+        if page.extension().is_some_and(|end| end == "page") {
+            let whole = fs::read(&page).unwrap();
+            let later = [b"tallyfold-page/2\n", &whole[17..]].concat();
+            fs::write(&page, later).unwrap();
+        }
+    }
+    let mut command = command(&service, &folder, &["mcp"]);
+    let mut assistant = Assistant::start(command.stderr(Stdio::piped()));
+    let said = lines(assistant.process.stderr.take().unwrap());
+    let (_, text, _) = assistant.refused("check", json!({"at": AFTER}));
+    assert!(
+        text.contains("stderr contains the reason") && !text.contains(".page"),
+        "{text}"
+    );
+    let said = said.recv_timeout(Duration::from_secs(120)).unwrap();
+    assert!(
+        said.contains(".page: a later version has written this"),
+        "{said}"
+    );
+    assert_eq!(assistant.end(), Some(0));
 }
 
 #[test]

@@ -35,8 +35,9 @@ use self::messages::Lines;
 use super::{audit_logs, check, compare, counts, explain};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{file_name, read_text};
+use crate::files::{file_name, if_exists, read_text};
 use crate::health::files::{Memory, Places, places};
+use crate::health::history::is_page;
 use crate::host::shutdown::Hangups;
 use crate::output::check::CheckDocument;
 use crate::output::document::{CountsOf, MissingDocument, Pairs, ReportDocument, schema_of};
@@ -627,7 +628,7 @@ impl Inner {
             None => {
                 let folder = tempfile::Builder::new().prefix("tallyfold-mcp-").tempdir();
                 let folder = folder.map_err(unusable)?;
-                copied(&own.history, &folder.path().join("history")).map_err(unusable)?;
+                copied(&own.history, &folder.path().join("history"), &is_page).map_err(unusable)?;
                 self.copies.borrow_mut().insert(folder).path().to_owned()
             }
         };
@@ -640,10 +641,17 @@ impl Inner {
         let _ = fs::remove_file(&places.state);
         // A check at an earlier time can't resume from the state that a later one has stored.
         if flags.at.is_none() {
-            copied(&own.state, &places.state).map_err(unusable)?;
+            let is_state = |name: &str| name.ends_with(".json");
+            copied(&own.state, &places.state, &is_state).map_err(unusable)?;
         }
         let looked = check::look(&self.app, flags, &places, clusters).await;
         let mut report = looked.map_err(|failure| self.hidden(failure))?;
+        let missing = report.missing.iter_mut().map(|one| &mut one.failure);
+        let parts = report.parts.iter_mut();
+        let failures = missing.chain(parts.filter_map(|part| part.failure.as_mut()));
+        for failure in failures {
+            *failure = self.hidden(failure.clone());
+        }
         require_result(&report)?;
         // Show the client the name of the rules file, not its path.
         let rules = report.asked.rules.take();
@@ -1093,21 +1101,24 @@ fn property(arg: &Arg) -> Value {
     schema
 }
 
-/// Copies a file, or a folder without its lock files. Does nothing if `from` does not exist.
-fn copied(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a file, or the files of a folder that have one of these names. Does nothing if `from` does not exist. Other processes may
+/// replace and remove files meanwhile.
+fn copied(from: &Path, to: &Path, is_wanted: &dyn Fn(&str) -> bool) -> io::Result<()> {
     if from.is_file() {
-        return fs::copy(from, to).map(drop);
+        return if_exists(fs::copy(from, to)).map(drop);
     }
     if !from.is_dir() {
         return Ok(());
     }
+    let Some(entries) = if_exists(fs::read_dir(from))? else {
+        return Ok(());
+    };
     fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
+    for entry in entries {
         let entry = entry?;
-        let name = entry.file_name();
-        let is_lock = name.to_string_lossy().ends_with("lock");
-        if !is_lock {
-            copied(&entry.path(), &to.join(&name))?;
+        let (name, path) = (entry.file_name(), entry.path());
+        if path.is_dir() || is_wanted(&name.to_string_lossy()) {
+            copied(&path, &to.join(&name), is_wanted)?;
         }
     }
     Ok(())

@@ -295,6 +295,11 @@ impl History {
 const PAGE: &str = ".page";
 const TABLE: &str = ".json.gz";
 
+/// Returns whether a file with this name contains stored counts.
+pub(crate) fn is_page(name: &str) -> bool {
+    name.ends_with(PAGE) || name.ends_with(TABLE)
+}
+
 /// Returns the start of a file's time range, in milliseconds since 1970, from its name; `None` for other files.
 fn start_of(name: &str) -> Option<i64> {
     // A killed run leaves a partly written page with this suffix.
