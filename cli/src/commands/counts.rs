@@ -186,7 +186,7 @@ impl Limit {
             if rows(&part.found).any(|(_, counts)| self.is_judged(counts)) {
                 continue;
             }
-            if part.found.frame().is_empty() {
+            if part.found.totals() == Counts::default() {
                 stderr.error(format_args!("{place}there are no events to judge"));
                 has_failed = true;
             } else {
@@ -251,6 +251,7 @@ fn failed_row(found: &Counted, row: usize, counts: Counts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::testing::{report_of, table};
 
     #[test]
     fn a_row_fails_above_the_limit_but_not_at_the_limit() {
@@ -272,5 +273,19 @@ mod tests {
             fewest: 0,
         };
         assert!(!none.has_failed(counts(0, 0)) && none.has_failed(counts(1_000_000, 1)));
+    }
+
+    #[test]
+    fn rows_without_events_are_no_events() {
+        let limit = Limit {
+            share: Fraction::share("5%").unwrap(),
+            fewest: 100,
+        };
+        let stderr = Stderr::new(true, false);
+        for (filtered, has_failed) in [(0, true), (1, false)] {
+            let rows = [("Warehouse", 0, 0, 0), ("Webhooks", 0, 0, filtered)];
+            let report = report_of(vec![("default", Counted::Table(table(&rows)))]);
+            assert_eq!(limit.judge(&report, &stderr), has_failed);
+        }
     }
 }
