@@ -277,6 +277,7 @@ pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
             Ok(result) => results.push(result),
             Err(failure) => missing.push(Missing {
                 cluster: cluster.name.clone(),
+                labels: cluster.labels.clone(),
                 failure: failure.of_cluster(&cluster.name),
             }),
         }

@@ -967,6 +967,49 @@ fn an_incident_is_acknowledged_only_in_the_named_cluster() {
 }
 
 #[test]
+fn a_check_of_only_some_clusters_is_not_healthy() {
+    let world = World::new();
+    let down = "cluster_endpoint = \"http://127.0.0.1:1\"\nlabels = { region = \"west\" }";
+    let check = |clusters: &[(&str, &str)], arguments: &[&str]| {
+        let all = [&["check", "--patience", "0s"], arguments].concat();
+        world.of_clusters(clusters, &all, "").output().unwrap()
+    };
+    let healthy = |output: &Output| {
+        let document: Value = serde_json::from_str(&stdout(output)).unwrap();
+        document["healthy"].clone()
+    };
+    let at = ["--at", AFTER, "--format", "json"];
+    let both = [("eu", ""), ("down", down)];
+    let found = check(&both, &at);
+    ends(&found, 6);
+    assert_eq!(healthy(&found), false);
+    let found = check(&[("down", down)], &at);
+    ends(&found, 4);
+    assert_eq!(healthy(&found), false);
+    let found = check(&[("eu", "")], &at);
+    ends(&found, 0);
+    assert_eq!(healthy(&found), true);
+    let found = check(&both, &["--at", AFTER, "--format", "openmetrics"]);
+    ends(&found, 6);
+    let text = stdout(&found);
+    for sample in [
+        "tallyfold_check_healthy{cluster=\"eu\"} 1\n",
+        "tallyfold_check_healthy{cluster=\"down\",region=\"west\"} 0\n",
+    ] {
+        assert!(text.contains(sample), "{text}");
+    }
+    // A replay is about the past.
+    let night = [
+        "--from",
+        "2026-11-22T20:00:00Z",
+        "--to",
+        "2026-11-22T21:00:00Z",
+    ];
+    let replay = [&["--replay", "--format", "json"][..], &night].concat();
+    assert_eq!(healthy(&check(&both, &replay)), true);
+}
+
+#[test]
 fn documents_fit_their_schemas() {
     let world = World::new();
     let schema = |name: &str| -> jsonschema::Validator {

@@ -17,9 +17,10 @@ use tallyfold_health::{
 use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::{missing_of, write_document};
 use super::grid::write_styled;
-use super::report::{Part, Report};
+use super::report::{Missing, Part, Report};
 use super::safe::escaped;
 use super::sink::{Screen, write_to};
+use crate::config::settings::Pair;
 use crate::failure::{Exit, Result};
 
 /// The findings of rules in all clusters.
@@ -84,7 +85,7 @@ pub(crate) struct CheckDocument<'a> {
     /// The file with the rules; `null` for the standard rules.
     rules: Option<String>,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
-    /// provisional. Also false if there are no recent counts. Always true for a replay.
+    /// provisional. Also false if there are no recent counts, or if clusters are missing. Always true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
     clusters: Vec<ClusterFindings<'a>>,
@@ -172,10 +173,18 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
             .rules
             .as_ref()
             .map(|path| path.display().to_string()),
-        healthy: report.parts.iter().all(|part| part.found.healthy),
+        healthy: report.parts.iter().all(|part| part.found.healthy)
+            && unjudged(report).next().is_none(),
         clusters: clusters.collect(),
         missing: report.missing.iter().map(missing_of).collect(),
     }
+}
+
+/// Returns the clusters that the check knows nothing about, so that it can't report that all is well. A replay has none, because
+/// it is about the past.
+fn unjudged(report: &CheckReport) -> impl Iterator<Item = &Missing> {
+    let missing = report.missing.iter();
+    missing.filter(|_| report.asked.replay.is_none())
 }
 
 fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
@@ -286,30 +295,34 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
     }
 }
 
-/// Writes whether each cluster is healthy, and the findings that are not resolved, as OpenMetrics.
+/// Writes whether each cluster is healthy, and the findings that are not resolved, as OpenMetrics. A missing cluster is not healthy.
 ///
 /// # Errors
 /// The errors of the writer.
 fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
-    let own = |part: &Part<Check>| {
+    let labels_in = |cluster: &str, written: &[Pair]| {
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
-        for (name, value) in &part.labels {
+        for (name, value) in written {
             labels.insert(label_name(name), value.clone());
         }
         if report.is_named {
-            labels.insert("cluster".to_owned(), part.cluster.clone());
+            labels.insert("cluster".to_owned(), cluster.to_owned());
         }
         labels
     };
+    let own = |part: &Part<Check>| labels_in(&part.cluster, &part.labels);
     let mut scrape = Scrape::default();
     let healthy = scrape.family(
         "tallyfold_check_healthy",
         FamilyKind::Gauge,
         "",
-        "1 if nothing is wrong, 0 if something is.",
+        "1 if nothing is wrong, 0 if something is or nothing could be judged.",
     );
     for part in &report.parts {
         healthy.sample(texts(&own(part)), u8::from(part.found.healthy));
+    }
+    for missing in unjudged(report) {
+        healthy.sample(texts(&labels_in(&missing.cluster, &missing.labels)), 0);
     }
     let judged = scrape.family(
         "tallyfold_check_judged_windows",

@@ -294,6 +294,7 @@ mod tests {
         all.parts[1].failure = Some(tallyfold::Window::parse("x", "y").unwrap_err().into());
         all.missing.push(Missing {
             cluster: "af".to_owned(),
+            labels: Vec::new(),
             failure: Failure::new(Exit::Service, "no answer"),
         });
         vec![

@@ -233,6 +233,8 @@ impl Counted {
 pub(crate) struct Missing {
     /// The cluster's name.
     pub(crate) cluster: String,
+    /// The labels of the cluster in the configuration.
+    pub(crate) labels: Vec<(String, String)>,
     /// The reason.
     pub(crate) failure: Failure,
 }

@@ -336,6 +336,7 @@ mod tests {
         report.parts[1].gaps = vec![hour(3)];
         report.missing.push(Missing {
             cluster: "ap".to_owned(),
+            labels: Vec::new(),
             failure: Failure::new(Exit::Service, "no answer from \x1b[31mhttp://ap"),
         });
         assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "all-80.txt");
