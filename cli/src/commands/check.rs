@@ -339,7 +339,8 @@ struct Outcome {
     is_failing: Option<bool>,
     /// When the last successful check ended; `None` before the first.
     succeeded: Option<Instant>,
-    /// The number of firing incidents that are neither acknowledged nor silenced, by severity.
+    /// The number of firing incidents that are neither acknowledged nor silenced, by severity, in the last check that could judge
+    /// the cluster.
     firing: BTreeMap<Severity, u64>,
 }
 
@@ -361,6 +362,15 @@ impl Checks {
         let clusters = self.clusters.borrow();
         let succeeded = clusters.values().map(|outcome| outcome.succeeded);
         succeeded.min().flatten()
+    }
+
+    /// Counts the firing incidents of each cluster that was judged. The numbers of the other clusters stay the same.
+    fn note_incidents(&self, found: &CheckReport) {
+        for part in &found.parts {
+            self.update(&part.cluster, |outcome| {
+                outcome.firing = firing(&part.found)
+            });
+        }
     }
 
     fn update(&self, cluster: &str, set: impl FnOnce(&mut Outcome)) {
@@ -528,9 +538,8 @@ impl<'a> Checking<'a> {
             shutdown: Some(shutdown),
         };
         let (found, mut undone) = job.find(own, kept, Some(&notifying)).await;
-        let firing = report_new(job.app, &found, &mut left.reported);
-        self.checks
-            .update(&cluster.name, |outcome| outcome.firing = firing);
+        report_new(job.app, &found, &mut left.reported);
+        self.checks.note_incidents(&found);
         if shutdown.has_begun() {
             return Ok(true);
         }
@@ -564,10 +573,14 @@ impl Basis<'_> {
 }
 
 /// Reports what is new since the cluster's last check: failures, rules that can't be judged, and incidents with a new status or
-/// severity. `last` contains the keys of what that check reported, and gets the keys of the current check. Returns the number of
-/// firing incidents that are neither acknowledged nor silenced, by severity.
-fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<Severity, u64> {
-    let (mut reported, mut firing) = (Reported::new(), BTreeMap::new());
+/// severity. `last` contains the keys of what that check reported, and gets the keys of the current check.
+fn report_new(app: &App, found: &CheckReport, last: &mut Reported) {
+    let mut reported = Reported::new();
+    if found.parts.is_empty() {
+        // Nothing was judged, so the incidents and the rules that can't be judged stay as last reported.
+        let is_of_failure = |[_, state]: &&[String; 2]| state.is_empty();
+        reported.extend(last.iter().filter(|key| !is_of_failure(key)).cloned());
+    }
     let mut is_new = |what: [String; 2]| {
         let is_new = !last.contains(&what);
         reported.insert(what);
@@ -590,9 +603,6 @@ fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<S
             }
         }
         for incident in &part.found.incidents {
-            if incident.status == Status::Firing && !incident.silenced {
-                *firing.entry(incident.severity).or_default() += 1;
-            }
             let key = key_of(incident);
             let state = key[1].clone();
             if is_new(key) {
@@ -606,6 +616,16 @@ fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<S
         }
     }
     *last = reported;
+}
+
+/// Returns the number of firing incidents that are neither acknowledged nor silenced, by severity.
+fn firing(found: &Check) -> BTreeMap<Severity, u64> {
+    let mut firing = BTreeMap::new();
+    for incident in &found.incidents {
+        if incident.status == Status::Firing && !incident.silenced {
+            *firing.entry(incident.severity).or_default() += 1;
+        }
+    }
     firing
 }
 
@@ -1048,6 +1068,101 @@ impl Job<'_> {
                 let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
                 self.app.warn(&part.cluster, text);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::load::ServiceFlags;
+    use crate::output::report::Missing;
+    use crate::stderr::Stderr;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        service: ServiceFlags,
+    }
+
+    fn incident() -> Incident {
+        let at = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        Incident {
+            id: "0123456789abcdef".to_owned(),
+            severity: Severity::Critical,
+            status: Status::Firing,
+            since: at,
+            fired: at,
+            until: at,
+            headline: String::new(),
+            sentence: "much fails".to_owned(),
+            silenced: false,
+            provisional: false,
+            hold: None,
+            parts: Vec::new(),
+            history: Vec::new(),
+        }
+    }
+
+    /// The report of a check that found the incident or, with a failure, found nothing.
+    fn report(failure: Option<&str>) -> CheckReport {
+        let cluster = Cluster {
+            name: "eu".to_owned(),
+            ..Cluster::default()
+        };
+        let check = Check {
+            findings: Vec::new(),
+            incidents: vec![incident()],
+            judged: 1,
+            healthy: false,
+            unjudged: Vec::new(),
+            left_out: 0,
+            state: State::default(),
+        };
+        let missing = failure.map(|text| Missing {
+            cluster: cluster.name.clone(),
+            labels: Vec::new(),
+            failure: Failure::new(Exit::Service, text),
+        });
+        Report {
+            asked: Checked {
+                at: Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
+                replay: None,
+                rules: None,
+            },
+            parts: match missing {
+                Some(_) => Vec::new(),
+                None => vec![Part::of(&cluster, check)],
+            },
+            missing: missing.into_iter().collect(),
+            is_named: true,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failed_check_forgets_no_incident() {
+        let flags = Line::parse_from(["test"]).service;
+        let app = App::new(&flags, &Rc::new(Stderr::new(true, false))).unwrap();
+        let checks = Checks::default();
+        let outcomes = [("eu".to_owned(), Outcome::default())];
+        checks.clusters.replace(outcomes.into());
+        let mut reported = Reported::new();
+        let fires = key_of(&incident());
+        let failed = |text: &str| [text.to_owned(), String::new()];
+        for (failure, expected) in [
+            (None, Reported::from([fires.clone()])),
+            (Some("down"), [failed("down"), fires.clone()].into()),
+            (Some("gone"), [failed("gone"), fires.clone()].into()),
+            (None, [fires.clone()].into()),
+        ] {
+            let found = report(failure);
+            report_new(&app, &found, &mut reported);
+            checks.note_incidents(&found);
+            assert_eq!(reported, expected);
+            let firing = checks.firing();
+            assert_eq!(firing, [("eu".to_owned(), Severity::Critical, 1)]);
         }
     }
 }
