@@ -66,6 +66,31 @@ fn a_checkpoint_that_is_a_file_is_refused() {
 }
 
 #[test]
+fn totals_that_contradict_the_counts_are_reported_for_each_kind_of_result() {
+    let fault = r#"{"kind":"wrong_total","amount":7,"endpoint":"event_delivery","every":1}"#;
+    let service = Service::with_faults(&[fault]);
+    for command in ["collect", "delivery"] {
+        for steps in [&[][..], &["--by-window", "1h"]] {
+            let run = |format: &str| {
+                let all = [command, "--from", FROM, "--to", UNTIL, "--format", format];
+                let output = service.tallyfold(&[&all[..], steps].concat()).output();
+                let output = output.unwrap();
+                ends(&output, 0);
+                output
+            };
+            let said = stderr(&run("csv"));
+            assert!(
+                said.contains("the totals that the service reports differ"),
+                "{said}"
+            );
+            let document: serde_json::Value = serde_json::from_slice(&run("json").stdout).unwrap();
+            let found = &document["clusters"][0]["reconciliation"];
+            assert_eq!(found["verdict"], "unbalanced", "{found}");
+        }
+    }
+}
+
+#[test]
 fn a_file_is_replaced_only_by_a_whole_result() {
     let folder = tempfile::tempdir().unwrap();
     let (file, partial) = (

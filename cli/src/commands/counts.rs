@@ -126,8 +126,12 @@ pub(crate) async fn find(
         let (options, query, steps) = (options.clone(), query.clone(), steps.as_ref());
         async move {
             let (table, gaps, failure) = read(&session, options, &query).await?;
+            let reconciliation = table.reconciliation();
             let counts = Counted::by_step(table, steps)?;
-            Ok(Part::new(&cluster, counts, gaps, failure))
+            Ok(Part {
+                reconciliation,
+                ..Part::new(&cluster, counts, gaps, failure)
+            })
         }
     })
     .await

@@ -127,6 +127,8 @@ pub(crate) struct TableDocument<'a> {
 pub(crate) struct SeriesDocument<'a> {
     /// The windows, including windows without rows.
     pub(crate) windows: Vec<WindowDocument>,
+    /// Whether the totals that the service reports are the sums of its counts.
+    pub(crate) reconciliation: ReconciliationDocument,
     /// The sums of all rows, including rows that `top` leaves out.
     pub(crate) totals: CountsOf,
     /// A row for each combination of values in each window.

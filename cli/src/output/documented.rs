@@ -102,17 +102,21 @@ fn cluster(part: &Part, rows: Vec<usize>) -> ClusterDocument<'_> {
         provisional: &part.provisional,
         failure: part.failure.as_ref().map(Into::into),
         counts: match &part.found {
-            Counted::Table(of) => CountsDocument::Table(table(of, rows)),
-            Counted::Series(of) => CountsDocument::Series(series(of, rows)),
+            Counted::Table(of) => CountsDocument::Table(table(of, part.reconciliation, rows)),
+            Counted::Series(of) => CountsDocument::Series(series(of, part.reconciliation, rows)),
             Counted::Comparison(of) => CountsDocument::Comparison(comparison(of, rows)),
         },
     }
 }
 
-fn table(table: &CountTable, positions: Vec<usize>) -> TableDocument<'_> {
+fn table(
+    table: &CountTable,
+    reconciliation: Reconciliation,
+    positions: Vec<usize>,
+) -> TableDocument<'_> {
     TableDocument {
         coverage: table.coverage(),
-        reconciliation: table.reconciliation().into(),
+        reconciliation: reconciliation.into(),
         totals: table.totals().into(),
         rows: Rows {
             positions,
@@ -124,9 +128,14 @@ fn table(table: &CountTable, positions: Vec<usize>) -> TableDocument<'_> {
     }
 }
 
-fn series(series: &Series, positions: Vec<usize>) -> SeriesDocument<'_> {
+fn series(
+    series: &Series,
+    reconciliation: Reconciliation,
+    positions: Vec<usize>,
+) -> SeriesDocument<'_> {
     SeriesDocument {
         windows: series.windows().iter().map(|of| (*of).into()).collect(),
+        reconciliation: reconciliation.into(),
         totals: series.totals().into(),
         rows: Rows {
             positions,

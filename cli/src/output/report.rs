@@ -54,6 +54,7 @@ impl Report<Asked, CountTable> {
                 cluster: part.cluster.clone(),
                 labels: part.labels.clone(),
                 provisional: table.provisional(),
+                reconciliation: table.reconciliation(),
                 found: Counted::by_step(table, steps)?,
                 gaps: part
                     .gaps
@@ -129,6 +130,9 @@ pub(crate) struct Part<F = Counted> {
     pub(crate) is_unanswered: bool,
     /// The windows whose counts may still change.
     pub(crate) provisional: Vec<Window>,
+    /// Whether the totals that the service reports are the sums of its counts. A series doesn't store this, so it is taken from
+    /// the table before the split.
+    pub(crate) reconciliation: Reconciliation,
 }
 
 impl<F> Part<F> {
@@ -142,6 +146,7 @@ impl<F> Part<F> {
             failure: None,
             is_unanswered: false,
             provisional: Vec::new(),
+            reconciliation: Reconciliation::Unavailable,
         }
     }
 }
@@ -323,10 +328,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
 
 /// Returns a sentence about reported totals that differ from the sums of the counts.
 pub(crate) fn unbalanced(part: &Part) -> Option<String> {
-    let Counted::Table(table) = &part.found else {
-        return None;
-    };
-    contradiction(table.reconciliation())
+    contradiction(part.reconciliation)
 }
 
 /// Returns the sentence for a `reconciliation` of totals; `None` if they agree or can't be compared.

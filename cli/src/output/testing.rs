@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tallyfold::{Comparison, CountTable, Metric, Series, TimeStep, Window, compare};
+use tallyfold::{
+    Comparison, CountTable, Metric, Reconciliation, Series, TimeStep, Window, compare,
+};
 
 use super::report::{Asked, Counted, Part, Report};
 use super::show::ShowFlags;
@@ -162,6 +164,10 @@ pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
         cluster: cluster.to_owned(),
         labels: Vec::new(),
         provisional: counts.provisional(),
+        reconciliation: match &counts {
+            Counted::Table(table) => table.reconciliation(),
+            _ => Reconciliation::Unavailable,
+        },
         found: counts,
         gaps: Vec::new(),
         failure: None,
