@@ -167,10 +167,7 @@ pub(crate) fn replace<E: From<io::Error>>(
 ) -> Result<(), E> {
     let (target, old) = match replacement {
         Replacement::Private => (path.to_owned(), None),
-        Replacement::Shared | Replacement::Locked => match if_exists(fs::metadata(path))? {
-            Some(old) => (fs::canonicalize(path)?, Some(old)),
-            None => (target_of(path)?, None),
-        },
+        Replacement::Shared | Replacement::Locked => replaced(path)?,
     };
     let mut file = temporary(&target, replacement)?;
     let mut writer = BufWriter::new(file.as_file_mut());
@@ -195,6 +192,23 @@ pub(crate) fn replace<E: From<io::Error>>(
     })?;
     sync_names(&target);
     Ok(())
+}
+
+/// Returns the path of the file that replaces the one at `path`, and the metadata of the old file, if there is one.
+fn replaced(path: &Path) -> io::Result<(PathBuf, Option<fs::Metadata>)> {
+    Ok(match if_exists(fs::metadata(path))? {
+        Some(old) => (fs::canonicalize(path)?, Some(old)),
+        None => (target_of(path)?, None),
+    })
+}
+
+/// Checks that a file can be replaced as [`Replacement::Shared`] describes: creates a temporary file, and removes it.
+///
+/// # Errors
+/// Errors of the file system.
+pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
+    let (target, _) = replaced(path)?;
+    temporary(&target, Replacement::Shared).map(drop)
 }
 
 /// Writes a new file that only its owner can read. The file appears at `path` only when it is complete.

@@ -66,6 +66,90 @@ fn a_checkpoint_that_is_a_file_is_refused() {
 }
 
 #[test]
+fn wrong_flags_are_refused_before_anything_is_requested() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let range = ["--from", "2025-02-28", "--to", UNTIL, "--patience", "0s"];
+    let refused = |command: &str, flags: &[&str], said: &str| {
+        let all = [&[command][..], &range, flags].concat();
+        let mut command = service.tallyfold(&all);
+        command
+            .current_dir(folder.path())
+            .env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
+        let output = command.output().unwrap();
+        ends(&output, 2);
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    };
+    for (flags, said) in [
+        (
+            &["--keep", "total", "--by-window", "1h"][..],
+            "--keep total: --by-window needs the counts of shorter windows; want windows, or a step that divides 1h",
+        ),
+        (&["--keep", "2h", "--by-window", "1h"], "--keep 2h: "),
+        (
+            &["--keep", "total", "--by-date", "lake", "--format", "csv"],
+            "--keep total: --by-date needs the counts of shorter windows; want windows, or a step that divides 1d",
+        ),
+        (
+            &["--by-date", "/dev/null/lake", "--format", "csv"],
+            "can't make the folder /dev/null/lake",
+        ),
+    ] {
+        refused("collect", flags, said);
+    }
+    for (flags, said) in [
+        (
+            &["--by-window", "20m"][..],
+            "--by-window 20m: want a --window that divides 20m, not 15m",
+        ),
+        (&["--format", "openmetrics", "--name", "1-bad"], "--name"),
+    ] {
+        refused("collect", flags, said);
+        refused("delivery", flags, said);
+    }
+    let column = "this format uses the name";
+    for command in ["collect", "delivery", "compare"] {
+        refused(command, &["--label", "x"], "--label x: want NAME=VALUE");
+        refused(command, &["-o", "none/x.csv"], "can't write none/x.csv: ");
+        refused(command, &["-o", "."], "can't write .: ");
+        let own = match command {
+            "compare" => "presence=x",
+            _ => "settled=x",
+        };
+        for label in ["integration=x", own] {
+            let said = match (command, label) {
+                ("compare", _) | (_, "settled=x") => column,
+                _ => "integration is the name of a dimension",
+            };
+            refused(command, &["--format", "csv", "--label", label], said);
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn windows_are_shortened_to_the_steps_that_are_shown() {
+    let service = Service::start();
+    let counts = |command| {
+        let all = [
+            command,
+            "--from",
+            FROM,
+            "--to",
+            UNTIL,
+            "--window",
+            "1h",
+            "--by-window",
+            "15m",
+        ];
+        let output = service.tallyfold(&all).output().unwrap();
+        ends(&output, 0);
+        output.stdout
+    };
+    assert_eq!(counts("collect"), counts("delivery"));
+}
+
+#[test]
 fn totals_that_contradict_the_counts_are_reported_for_each_kind_of_result() {
     let fault = r#"{"kind":"wrong_total","amount":7,"endpoint":"event_delivery","every":1}"#;
     let service = Service::with_faults(&[fault]);

@@ -187,6 +187,24 @@ impl Steps {
         unit.unwrap_or(TimeStep::MINUTE)
     }
 
+    /// Shortens the windows to read if they are longer than a step, because their counts can't be split.
+    ///
+    /// # Errors
+    /// If a step does not consist of whole windows.
+    pub(crate) fn fit(&self, options: &mut CollectOptions) -> Result<()> {
+        let unit = self.unit();
+        if unit.seconds() < options.window.seconds() {
+            options.window = unit;
+        }
+        match unit.seconds().is_multiple_of(options.window.seconds()) {
+            true => Ok(()),
+            false => Err(Failure::usage(format!(
+                "--by-window {}: want a --window that divides {unit}, not {}",
+                self.step, options.window
+            ))),
+        }
+    }
+
     /// Splits counts by step.
     ///
     /// # Errors

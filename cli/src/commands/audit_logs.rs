@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::report::{Part, Report};
-use crate::output::sink::{Screen, WriteError, write_result};
+use crate::output::sink::{Screen, WriteError, check_output, write_result};
 
 /// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -108,6 +108,7 @@ fn value(raw: &RawValue) -> Result<Value, WriteError> {
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
+    check_output(flags.output.as_deref())?;
     let report = find(app, flags, &[]).await?;
     app.fail_missing(&report);
     let pages = report.parts.iter();

@@ -36,6 +36,7 @@ use crate::host::state::{Mark, StateFile};
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, write};
 use crate::output::report::{Part, Report, contradiction, spans};
 use crate::output::safe::escaped;
+use crate::output::sink::check_output;
 use crate::stderr::{Bars, show};
 
 pub(crate) mod hold;
@@ -242,6 +243,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     }
     let rules = rules(places.rules.as_deref())?;
     let notifier = Notifier::new(&flags.notify, settings, &rules, &app.stderr)?;
+    check_output(flags.output.as_deref())?;
     let job = Job {
         replay,
         now,

@@ -1,7 +1,7 @@
 //! `tallyfold collect`: reads the counts of a long range. With a checkpoint, the same command resumes an interrupted run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::ProgressBar;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, with_paragraph};
 use crate::arguments::query::{
-    MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, StepFlags, Steps,
+    MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, StepFlags,
 };
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
@@ -20,7 +20,7 @@ use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Part, Report};
 use crate::output::show::{OutputFormat, ShowFlags};
-use crate::output::write::write;
+use crate::output::write::{check, write};
 use crate::stderr::{Bars, Stderr, show};
 
 /// The examples at the start of the help.
@@ -84,22 +84,38 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let mut given = flags.reading.given.clone();
     given.overlay(flags.sharing.given.clone());
     let mut options = query.collect(flags.metric.into(), range, &given)?;
-    let is_usual = given.get("keep").is_none();
-    let unit = steps.as_ref().map(Steps::unit);
-    let unit = unit.or(file_name.map(|_| TimeStep::DAY));
-    if let Some(unit) = unit.filter(|_| is_usual) {
+    if let Some(steps) = &steps {
+        steps.fit(&mut options)?;
+    }
+    let unit = steps.as_ref().map(|steps| ("--by-window", steps.unit()));
+    let unit = unit.or(file_name.map(|_| ("--by-date", TimeStep::DAY)));
+    let keep = given.flag("keep");
+    match (unit, keep) {
+        (None, _) => {}
         // The output shows only the counts of each step, so keep no shorter windows.
-        if unit.seconds().is_multiple_of(options.window.seconds()) {
-            options.keep = Keep::Step(unit);
+        (Some((_, unit)), None) => options.keep = Keep::Step(unit),
+        (Some((flag, unit)), Some(text)) if !keeps(options.keep, unit, range) => {
+            return Err(Failure::usage(format!(
+                "--keep {text}: {flag} needs the counts of shorter windows; want windows, or a step that divides {unit}"
+            )));
         }
+        (Some(_), Some(_)) => {}
     }
     let asked = Asked::new(flags.metric.into(), &query, range, &options);
+    let show = match flags.by_date.as_ref().zip(file_name) {
+        Some((folder, name)) => {
+            make_folder(folder)?;
+            flags.show_to(folder.join(name))
+        }
+        None => flags.show.clone(),
+    };
+    check(app.loaded()?, &asked, &show)?;
     let sessions = app.sessions()?;
     let bars = Bars::new(&app.stderr);
     let (stop, stopping) = watch::channel(false);
     let job = Job {
         options,
-        is_usual,
+        is_usual: keep.is_none(),
         query,
         stopping,
     };
@@ -135,25 +151,28 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         return Ok(exit);
     }
     let Some((folder, name)) = flags.by_date.as_ref().zip(file_name) else {
-        write(
-            &tables.counts(range, steps.as_ref())?,
-            &flags.show,
-            &app.stderr,
-        )?;
+        write(&tables.counts(range, steps.as_ref())?, &show, &app.stderr)?;
         return Ok(tables.exit());
     };
     for day in whole_days(&tables, &app.stderr) {
         let folder = folder.join(format!("date={}", day.start().date()));
-        fs::create_dir_all(&folder)
-            .map_err(|error| Failure::file("make the folder", &folder, &error))?;
-        let show = ShowFlags {
-            output: Some(folder.join(name)),
-            ..flags.show.clone()
-        };
+        make_folder(&folder)?;
+        let show = flags.show_to(folder.join(name));
         write(&tables.counts(day, steps.as_ref())?, &show, &app.stderr)?;
         remove_abandoned(&folder);
     }
     Ok(tables.exit())
+}
+
+/// Returns whether counts that are kept in this way can be split into steps of `unit`.
+fn keeps(keep: Keep, unit: TimeStep, range: Window) -> bool {
+    let first = unit.after(unit.floor(range.start()));
+    let is_one_step = first.is_none_or(|end| range.end() <= end);
+    is_one_step
+        || match keep {
+            Keep::Step(kept) => unit.seconds().is_multiple_of(kept.seconds()),
+            other => other == Keep::Windows,
+        }
 }
 
 /// Returns the UTC days in the range that were read completely for all clusters. Writes a note about each day that
@@ -181,7 +200,19 @@ fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window
     .collect()
 }
 
+fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|error| Failure::file("make the folder", folder, &error))
+}
+
 impl CollectFlags {
+    /// Returns the output flags for this file.
+    fn show_to(&self, file: PathBuf) -> ShowFlags {
+        ShowFlags {
+            output: Some(file),
+            ..self.show.clone()
+        }
+    }
+
     /// Returns the name of a day's file; `None` without `--by-date`.
     fn file_of_a_day(&self) -> Result<Option<&'static str>> {
         let name = match self.show.format {

@@ -15,7 +15,7 @@ use crate::host::ranges::read;
 use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Counted, Part, Report, contradiction, spans};
 use crate::output::show::{OutputFormat, ShowFlags};
-use crate::output::write::write;
+use crate::output::write::{check, write};
 
 /// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -131,6 +131,7 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
         before: Some(earlier),
         ..Asked::new(metric, &query, range, &ranges[1])
     };
+    check(app.loaded()?, &asked, &flags.show)?;
     app.report(asked, clusters, |cluster, session| {
         let (ranges, query) = (ranges.clone(), query.clone());
         async move {

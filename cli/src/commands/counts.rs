@@ -7,14 +7,14 @@ use tallyfold::{Counts, Frame, Keep, Metric};
 
 use crate::app::App;
 use crate::arguments::declared::{Declared, Suggested, with_paragraph};
-use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, StepFlags, Steps, dimensions};
+use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, StepFlags, dimensions};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
 use crate::host::session::unix_ms;
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::safe::escaped;
 use crate::output::show::ShowFlags;
-use crate::output::write::write;
+use crate::output::write::{check, write};
 use crate::stderr::Stderr;
 
 /// A paragraph about `--to` for the help of these commands only.
@@ -115,13 +115,13 @@ pub(crate) async fn find(
         options = query.collect(metric, range, &flags.reading.given)?;
     }
     let steps = flags.step.of(range)?;
-    let unit = steps.as_ref().map(Steps::unit);
-    if let Some(unit) = unit.filter(|unit| unit.seconds() < options.window.seconds()) {
-        // Counts of a longer window can't be split into the user's shorter steps.
-        options.window = unit;
+    options.keep = Keep::Total;
+    if let Some(steps) = &steps {
+        steps.fit(&mut options)?;
+        options.keep = Keep::Step(steps.unit());
     }
-    options.keep = unit.map_or(Keep::Total, Keep::Step);
     let asked = Asked::new(metric, &query, range, &options);
+    check(app.loaded()?, &asked, &flags.show)?;
     app.report(asked, clusters, |cluster, session| {
         let (options, query, steps) = (options.clone(), query.clone(), steps.as_ref());
         async move {

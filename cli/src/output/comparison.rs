@@ -10,14 +10,16 @@ use std::io::Write;
 
 use serde::{Serialize, Serializer};
 use tallyfold::text::{grouped, signed};
-use tallyfold::{Comparison, CountName, Counts, Deltas, Frame, Presence};
+use tallyfold::{Code, Comparison, CountName, Counts, Deltas, Error, Frame, Presence};
 
 use super::document::{Change, Count};
 use super::grid::{Cells, Column, Grid, Holds, share};
-use super::report::{Counted, PROVISIONAL, Report, pairs, span, spans};
+use super::report::{Asked, Counted, PROVISIONAL, Report, pairs, span, spans};
 use super::show::{Line, Picked};
 use super::sink::{Screen, WriteError};
 use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
+use crate::config::settings::Pair;
+use crate::failure::Result;
 
 /// Writes the comparisons of a report for one count, as a table. The table ends with the total of that count and the
 /// totals of the other counts, so that users notice changes there, too.
@@ -161,7 +163,7 @@ pub(crate) fn write_csv(
         .take(1)
         .flatten()
         .map(|(name, _)| name.clone());
-    let header: Vec<String> = own.chain(names(report)).collect();
+    let header: Vec<String> = own.chain(names(&report.asked)).collect();
     write!(out, "{}\r\n", header.join(","))?;
     for line in &picked.lines {
         let own = labels[line.part].iter().map(|(_, value)| field(value));
@@ -183,7 +185,7 @@ pub(crate) fn write_ndjson(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     let labels = pairs(report, given)?;
-    let names = names(report);
+    let names = names(&report.asked);
     for line in &picked.lines {
         let cells = names.iter().cloned().zip(cells(report, *line));
         let labels = labels[line.part].iter().cloned();
@@ -196,9 +198,23 @@ pub(crate) fn write_ndjson(
     Ok(())
 }
 
+/// Checks that no label has the name of another column.
+///
+/// # Errors
+/// For such a label.
+pub(crate) fn check_labels(asked: &Asked, labels: &[Vec<Pair>]) -> Result<()> {
+    let taken = names(asked);
+    let mut names = labels.iter().flatten().map(|(name, _)| name);
+    let Some(name) = names.find(|name| taken.contains(name)) else {
+        return Ok(());
+    };
+    let message = format!("this format uses the name {name} itself; want another one");
+    Err(Error::argument("labels", Code::InvalidArgument, message).into())
+}
+
 /// Returns the names of the columns after the labels.
-fn names(report: &Report) -> Vec<String> {
-    let mut names: Vec<String> = report.asked.by.iter().map(ToString::to_string).collect();
+fn names(asked: &Asked) -> Vec<String> {
+    let mut names: Vec<String> = asked.by.iter().map(ToString::to_string).collect();
     names.push("presence".to_owned());
     for side in ["before", "after", "change"] {
         names.extend(Counts::NAMES.map(|name| format!("{side}_{name}")));
@@ -308,6 +324,22 @@ mod tests {
                 "",
             ]
         );
+    }
+
+    #[test]
+    fn a_label_with_the_name_of_a_column_is_refused() {
+        let (report, _) = report();
+        for (name, is_refused) in [
+            ("integration", true),
+            ("presence", true),
+            ("change_errors", true),
+            ("reason", false),
+            ("errors", false),
+        ] {
+            let labels = vec![vec![(name.to_owned(), String::new())]];
+            let checked = check_labels(&report.asked, &labels);
+            assert_eq!(checked.is_err(), is_refused, "{name}");
+        }
     }
 
     #[test]

@@ -8,15 +8,43 @@ use tallyfold_export::{
     Export, ExportOptions, Format, Labels, Note, NoteKind, Place, Source, Windows,
 };
 
-use super::report::{Counted, Report, labels};
+use super::report::{Asked, Counted, Report, labels};
 use super::show::{Picked, Ranking, ShowFlags};
 use super::sink::WriteError;
+use crate::config::settings::Pair;
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
 /// The error for a comparison in a format that can't represent one.
 pub(crate) const NO_COMPARISON: &str =
     "this format can't represent a comparison: want --format table, json, ndjson or csv";
+
+/// Checks the options of an export, and the labels of each cluster, before the counts are read.
+///
+/// # Errors
+/// For labels and options that the format does not support.
+pub(crate) fn check(
+    asked: &Asked,
+    labels: Vec<Vec<Pair>>,
+    flags: &ShowFlags,
+    format: Format,
+) -> Result<()> {
+    let options = ExportOptions::with_defaults(format);
+    let options = flags.export.given.read_over(options)?;
+    let columns = WindowedColumns {
+        metric: Some(asked.metric),
+        dimensions: asked.by.iter().map(ToString::to_string).collect(),
+        dictionaries: vec![Arc::default(); asked.by.len()],
+        ids: vec![Vec::new(); asked.by.len()],
+        ..WindowedColumns::default()
+    };
+    let nothing = Source::of_rows(Windowed::of_columns(columns)?, None);
+    let sources = labels.into_iter();
+    let sources = sources.map(|labels| Ok((nothing.clone(), Labels::new(labels)?)));
+    let sources = sources.collect::<Result<Vec<_>>>()?;
+    Export::of_sources(sources, &options)?;
+    Ok(())
+}
 
 /// Begins the export of a report: the rows of each cluster with the cluster's labels. The flags may select some of the
 /// rows, or another order. `format` decides which counts are refused and, without `--windows`, which windows are written.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::safe::Terminal;
 use crate::failure::{Failure, Result};
-use crate::files::{Replacement, replace};
+use crate::files::{Replacement, check_replaceable, replace};
 use crate::stderr::{Stderr, is_colored};
 
 /// The width of a terminal that does not report its width.
@@ -22,6 +22,14 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    /// Returns the properties of the output: stdout, or the file at this path.
+    pub(crate) fn of(path: Option<&Path>) -> Self {
+        match path.is_some_and(is_file_or_device) {
+            true => Self::PLAIN,
+            false => Self::of_stdout(),
+        }
+    }
+
     /// Returns the properties of stdout.
     pub(crate) fn of_stdout() -> Self {
         let stdout = io::stdout();
@@ -54,10 +62,7 @@ pub(crate) fn write_to(
     path: Option<&Path>,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
-    // `/dev/stdout` may be a link to a file that the shell has opened. That file must not be replaced.
-    let is_file_or_device =
-        |path: &&Path| *path != Path::new("-") && *path != Path::new("/dev/stdout");
-    match path.filter(is_file_or_device) {
+    match path.filter(|path| is_file_or_device(path)) {
         Some(path) => write_file(path, write),
         None => {
             let screen = Screen::of_stdout();
@@ -82,6 +87,29 @@ pub(crate) fn write_to(
             }
         }
     }
+}
+
+/// Returns whether this is the path of a file or a device, and not of stdout. `/dev/stdout` may be a link to a file that the shell
+/// has opened. That file must not be replaced.
+fn is_file_or_device(path: &Path) -> bool {
+    path != Path::new("-") && path != Path::new("/dev/stdout")
+}
+
+/// Checks that [`write_to`] could write to this path, so that a command can fail before it reads what it would write.
+///
+/// # Errors
+/// For a folder, and for a file that can't be created.
+pub(crate) fn check_output(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path.filter(|path| is_file_or_device(path)) else {
+        return Ok(());
+    };
+    let checked = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        // Opening a named pipe would wait for its reader.
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => check_replaceable(path),
+    };
+    checked.map_err(|error| Failure::file("write", path, &error))
 }
 
 /// Writes a result to stdout or to a file, as [`write_to`] does. Only a complete result replaces the file; an earlier
@@ -118,10 +146,9 @@ pub(crate) fn write_result(
 /// a device.
 fn partial(path: &Path) -> Option<PathBuf> {
     let is_written_directly = fs::metadata(path).is_ok_and(|found| !found.is_file());
-    let is_stdout = path == Path::new("-") || path == Path::new("/dev/stdout");
     let mut name = path.file_name()?.to_owned();
     name.push(".partial");
-    (!is_written_directly && !is_stdout).then(|| path.with_file_name(name))
+    (!is_written_directly && is_file_or_device(path)).then(|| path.with_file_name(name))
 }
 
 fn write_file(

@@ -4,13 +4,38 @@ use std::io::Write;
 
 use tallyfold::RankBy;
 
-use super::report::{self, Report};
+use super::report::{self, Asked, Report};
 use super::safe::Terminal;
 use super::show::{OutputFormat, Picked, Ranking, ShowFlags};
-use super::sink::{Screen, WriteError, write_result};
+use super::sink::{Screen, WriteError, check_output, write_result};
 use super::{comparison, documented, export, parquet, table};
+use crate::config::settings::{Settings, label_pairs};
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
+
+/// Checks the output flags of a command that [`write`]s a report, before the command reads the counts.
+///
+/// # Errors
+/// For labels and options that the format does not support, and for a path that can't be written.
+pub(crate) fn check(settings: &Settings, asked: &Asked, flags: &ShowFlags) -> Result<()> {
+    let output = flags.output.as_deref();
+    if flags.format == OutputFormat::Parquet && Screen::of(output).width.is_some() {
+        return Err(Failure::usage(
+            "Parquet can't be shown on a terminal: want --output FILE",
+        ));
+    }
+    let clusters = settings.clusters.iter();
+    let clusters = clusters.map(|one| (one.name.as_str(), one.labels.as_slice()));
+    let clusters: Vec<_> = clusters.collect();
+    // Labels are checked for every format, even if the format does not write them.
+    let labels = label_pairs(&clusters, settings.is_named, &flags.labels)?;
+    match flags.format.exported() {
+        Some(_) if asked.before.is_some() => comparison::check_labels(asked, &labels)?,
+        Some(format) => export::check(asked, labels, flags, format)?,
+        None => {}
+    }
+    check_output(output)
+}
 
 /// Writes a report. If its format does not contain the remarks, prints them on stderr.
 ///
@@ -21,8 +46,6 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
         // There is no result to write, so an existing file keeps its counts.
         return Ok(());
     }
-    // Labels are checked for every format, even if the format does not write them.
-    report::labels(report, &flags.labels)?;
     let export = match flags.format.exported() {
         Some(format) if report.asked.before.is_none() => {
             Some(export::export_of(report, flags, format)?)
@@ -39,10 +62,6 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
             print_remarks(report, leaves_out, stderr);
         }
         match (flags.format, export) {
-            (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => Err(Failure::usage(
-                "Parquet can't be shown on a terminal: want --output FILE",
-            )
-            .into()),
             (OutputFormat::Parquet, Some(export)) => parquet::write_parquet(&export, out),
             // These formats have no colours, so any colour sequence would come from a value. It is escaped.
             (_, Some(export)) if screen.width.is_some() => {
