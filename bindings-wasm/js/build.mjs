@@ -42,19 +42,18 @@ const lateInflate = {
     const filter = /^fflate\/browser$/;
     own.onResolve({ filter }, ({ path }) => ({ path, namespace: "late" }));
     own.onLoad({ filter, namespace: "late" }, async () => {
-      const contents = 'export { inflateSync } from "fflate/browser";';
+      // An assignment takes 400 bytes less than an export of this script.
+      const contents = 'import { inflateSync } from "fflate/browser"; inflate = inflateSync;';
       const stdin = { contents, resolveDir: import.meta.dirname };
-      const options = { ...common, format: "iife", globalName: "fflate", write: false };
-      const { outputFiles } = await build({ ...options, stdin });
+      const { outputFiles } = await build({ ...common, format: "iife", write: false, stdin });
       return {
         contents: `let inflate;
           export function inflateSync(bytes) {
-            inflate ??= load();
+            if (inflate === undefined) load();
             return inflate(bytes);
           }
           function load() {
             ${outputFiles[0].text}
-            return fflate.inflateSync;
           }`,
       };
     });
