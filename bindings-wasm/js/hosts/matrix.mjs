@@ -34,6 +34,24 @@ async function counts() {
   const { success, errors, filtered } = totals;
   return [version(), length, success, errors, filtered].join(" ");
 }`;
+/** The same with requests over HTTP to a sandbox on this machine. */
+const PROXIED = `import { Client, Sandbox, version } from "tallyfold";
+import { serve } from "tallyfold/node";
+const sandbox = new Sandbox({ seed: 3 });
+const served = await serve(sandbox);
+const client = new Client({ ...sandbox.credentials, clusterEndpoint: served.url, maxRetries: 0 });
+try {
+  const start = "2026-03-01T12:00:00Z";
+  const end = "2026-03-01T12:15:00Z";
+  const { length, totals } = await client.eventDelivery({ start, end, dimensions: ["integration"] });
+  const { success, errors, filtered } = totals;
+  console.log([version(), length, success, errors, filtered].join(" "));
+} catch (error) {
+  console.log(error.message);
+}
+await served.close();
+process.exit();
+`;
 const ESM = `import { Client, Sandbox, version } from "tallyfold";\n${PROGRAM}\n`;
 const CJS = `const { Client, Sandbox, version } = require("tallyfold");\n${PROGRAM}\n`;
 const PAGE = `${ESM}counts().then((it) => { document.title = it; }, (it) => { document.title = it.stack; });`;
@@ -59,6 +77,10 @@ const hosts = {
   Deno: () =>
     command(tool(".bin/deno"), ["run", "--quiet", "-A", "--node-modules-dir=manual", "main.mjs"]),
   Bun: () => command(tool(".bin/bun"), ["main.mjs"]),
+  "Node 24, past a proxy": () => pastProxy(tool("node24/bin/node"), ["proxied.mjs"]),
+  "Bun, past a proxy": () => pastProxy(tool(".bin/bun"), ["proxied.mjs"]),
+  "Deno, past a proxy": () =>
+    pastProxy(tool(".bin/deno"), ["run", "-A", "--node-modules-dir=manual", "proxied.mjs"]),
   workerd,
   vitest: () =>
     command(process.execPath, [
@@ -133,6 +155,7 @@ async function install() {
     "package.json": '{ "private": true }',
     "main.mjs": ESM + show,
     "main.cjs": CJS + show,
+    "proxied.mjs": PROXIED,
     "page.mjs": PAGE,
     "errorCodes.mjs": 'import { errorCodes } from "tallyfold";\nglobalThis.shown = errorCodes;\n',
     "Client.mjs": 'import { Client } from "tallyfold";\nglobalThis.shown = Client;\n',
@@ -147,6 +170,29 @@ async function install() {
 async function command(file, given, options) {
   const { stdout, stderr } = await run(file, given, { cwd: home, timeout: 240_000, ...options });
   return `${stdout}${stderr}`.trim();
+}
+
+/** What a program prints whose environment sets a proxy. The proxy must see nothing, because the program runs on loopback. */
+async function pastProxy(file, given) {
+  const seen = [];
+  const proxy = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    response.writeHead(502).end();
+  });
+  await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${proxy.address().port}`;
+  const env = { ...process.env, HTTP_PROXY: url, http_proxy: url, NODE_USE_ENV_PROXY: "1" };
+  for (const name of ["NO_PROXY", "no_proxy"]) delete env[name];
+  try {
+    let text = await command(file, given, { env });
+    // Deno has no option for a single request.
+    if (text.includes("add 127.0.0.1 to NO_PROXY")) {
+      text = await command(file, given, { env: { ...env, NO_PROXY: "127.0.0.1" } });
+    }
+    return seen.length === 0 ? text : `the proxy saw ${seen.join(", ")}`;
+  } finally {
+    proxy.close();
+  }
 }
 
 function jest(environment) {

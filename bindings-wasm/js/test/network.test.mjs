@@ -291,6 +291,76 @@ describe("a proxy of the environment", () => {
   }
 });
 
+/** The options with which the host's own `fetch` is called, as in a runtime that has these globals. */
+async function optionsIn(t, globals, clusterEndpoint) {
+  t.after(() => {
+    for (const name of Object.keys(globals)) delete globalThis[name];
+  });
+  Object.assign(globalThis, globals);
+  const called = [];
+  t.mock.method(globalThis, "fetch", async (_url, options) => {
+    called.push(options);
+    throw new TypeError("fetch failed");
+  });
+  const error = await errorAt(clusterEndpoint, { dangerouslyAllowHttp: true });
+  return { called, error };
+}
+
+describe("a proxy of the environment, in other runtimes", () => {
+  for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+    test(`Bun's gets nothing for this machine: ${host}`, async (t) => {
+      const { called } = await optionsIn(t, { Bun: {} }, `http://${host}:8080`);
+      assert.deepEqual(
+        called.map(({ proxy }) => proxy),
+        [false],
+      );
+    });
+  }
+
+  test("Bun's is used for other hosts", async (t) => {
+    const { called } = await optionsIn(t, { Bun: {} }, "http://cluster.example");
+    assert.equal("proxy" in called[0], false);
+  });
+
+  /** Deno with environment variables, which the program may read unless `state` says otherwise. */
+  function deno(variables, state = "granted") {
+    const permissions = { querySync: () => ({ state }) };
+    const get = (name) => {
+      assert.equal(state, "granted", "a prompt");
+      return variables[name];
+    };
+    return { Deno: { env: { get }, permissions } };
+  }
+  const proxy = "http://proxy.example:3128";
+
+  for (const [host, listed, variables] of [
+    ["127.0.0.1", "127.0.0.1", { HTTP_PROXY: proxy }],
+    ["localhost", "localhost", { http_proxy: proxy, NO_PROXY: "127.0.0.1" }],
+    ["[::1]", "::1", { ALL_PROXY: proxy, NO_PROXY: "", no_proxy: "::1" }],
+    ["127.0.0.1", "127.0.0.1", { all_proxy: proxy, NO_PROXY: "*" }],
+  ]) {
+    test(`Deno's must not get anything for this machine: ${JSON.stringify(variables)}`, async (t) => {
+      const { called, error } = await optionsIn(t, deno(variables), `http://${host}:8080`);
+      assert.deepEqual([called, error.code], [[], "insecure_base_address"]);
+      assert.match(error.message, new RegExp(`add ${listed} to NO_PROXY`));
+    });
+  }
+
+  for (const [what, variables, address, state] of [
+    ["no proxy", {}, "http://localhost:8080"],
+    ["an exception", { HTTP_PROXY: proxy, NO_PROXY: "a, 127.0.0.1 ,b" }, "http://127.0.0.1:8080"],
+    ["an exception", { HTTP_PROXY: proxy, no_proxy: "::1" }, "http://[::1]:8080"],
+    ["TLS", { HTTP_PROXY: proxy, ALL_PROXY: proxy }, "https://localhost:8080"],
+    ["another host", { HTTP_PROXY: proxy }, "http://cluster.example"],
+    ["no permission", { HTTP_PROXY: proxy }, "http://localhost:8080", "prompt"],
+  ]) {
+    test(`Deno's is left to Deno: ${what}`, async (t) => {
+      const { called, error } = await optionsIn(t, deno(variables, state), address);
+      assert.deepEqual([called.length, error.code], [1, "network_failed"]);
+    });
+  }
+});
+
 for (const host of ["127.0.0.1:1", "localhost:1", "no-such-proxy.invalid:3128"]) {
   test(`a proxy that is down is not taken for the server: ${host}`, async () => {
     const undici = await import("undici");

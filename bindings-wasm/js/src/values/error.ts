@@ -180,6 +180,12 @@ export function invalidAddress(argument: string, message: string): TallyfoldErro
   return refused("invalid_base_address", argument, message);
 }
 
+/** @internal The error about a request to this machine that the host would send to a proxy. */
+export function insecureAddress(host: string): TallyfoldError {
+  const message = `a proxy would see what is sent to this machine: add ${host} to NO_PROXY`;
+  return refused("insecure_base_address", undefined, message);
+}
+
 /** @internal An error about arguments that were not given. */
 export function missingArgument(argument: string, message: string): TallyfoldError {
   return refused("missing_argument", argument, message);
