@@ -221,7 +221,8 @@ export async function serve(
   options: { readonly port?: number | undefined; readonly host?: string | undefined } = {},
 ): Promise<SandboxServer> {
   if (typeof sandbox?.handle !== "function") throw invalidArgument("sandbox", "want a Sandbox");
-  const given = fieldsOf("options", options, "want an object, such as { port: 8080 }");
+  const want = "want an object, such as { port: 8080 }";
+  const given = fieldsOf("options", options, want, ["port", "host"]);
   const port = given.port ?? 0;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw invalidArgument("port", "want a whole number from 0 to 65535");

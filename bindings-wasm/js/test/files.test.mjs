@@ -147,6 +147,8 @@ describe("a path that no file can have", () => {
 
   test("is nothing that a server is given", async () => {
     await assert.rejects(serve(sandbox, { host: "" }), { argument: "host" });
+    const unknown = { code: "unknown_argument", argument: "hostname" };
+    await assert.rejects(serve(sandbox, { hostname: "localhost" }), unknown);
     assert.throws(() => nodeListener(undefined), { code: "invalid_argument", argument: "handle" });
   });
 });

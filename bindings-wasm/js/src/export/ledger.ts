@@ -117,7 +117,7 @@ export class Ledger {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
     checkStore(store);
-    const { allowGap } = fieldsOf("options", options, OPTIONS);
+    const { allowGap } = fieldsOf("options", options, OPTIONS, ["allowGap"]);
     const mayHaveGap = optionalFlag("allowGap", allowGap) ?? false;
     if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
     const rows = revised(exportCore(), revision);
@@ -224,7 +224,7 @@ export class Ledger {
 
   /** The totals as counters. There are none before the first revision. */
   counters(options: CounterOptions = {}): Counter[] {
-    const { labels, name } = fieldsOf("options", options, OPTIONS);
+    const { labels, name } = fieldsOf("options", options, OPTIONS, COUNTERS);
     const counters: CoreCounter[] = this.#core.object.counters(flatHeaders(labels), name);
     return counters.map((counter) => ({
       name: counter.name,
@@ -245,7 +245,7 @@ export class Ledger {
    * response.end(ledger.openmetrics({ labels: { cluster: "production" } }));
    */
   openmetrics(options: CounterOptions = {}): string {
-    const { labels, name } = fieldsOf("options", options, OPTIONS);
+    const { labels, name } = fieldsOf("options", options, OPTIONS, COUNTERS);
     return this.#core.object.openmetrics(flatHeaders(labels), name);
   }
 
@@ -290,6 +290,9 @@ export class Ledger {
     this.#core.release();
   }
 }
+
+/** The names of {@link CounterOptions}. */
+const COUNTERS: (keyof CounterOptions)[] = ["labels", "name"];
 
 interface CoreCounter {
   readonly name: string;

@@ -238,7 +238,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     options: { readonly replace?: boolean | undefined } = {},
   ): CountTable<D> {
     const table = coreOf("other", other);
-    return made(own(this).merge(table, fieldsOf("options", options, MERGING).replace));
+    return made(own(this).merge(table, fieldsOf("options", options, MERGING, ["replace"]).replace));
   }
 
   /**

@@ -175,6 +175,11 @@ export function invalidArgument(argument: string, message: string): TallyfoldErr
   return refused("invalid_argument", argument, message);
 }
 
+/** @internal An error about an argument that doesn't exist. */
+export function unknownArgument(argument: string, want: string): TallyfoldError {
+  return refused("unknown_argument", argument, `there is no such argument; ${want}`);
+}
+
 /** @internal An error about an address that only the host understands. */
 export function invalidAddress(argument: string, message: string): TallyfoldError {
   return refused("invalid_base_address", argument, message);

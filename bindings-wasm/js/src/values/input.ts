@@ -1,7 +1,7 @@
 // Checks the arguments of untyped callers. The errors name the argument.
 
 import type { MachineArguments } from "./declared.js";
-import { invalidAddress, invalidArgument } from "./error.js";
+import { invalidAddress, invalidArgument, unknownArgument } from "./error.js";
 import type { AccessToken } from "./types.js";
 
 /** Returns the bytes. They may be of another realm, for which `instanceof` fails. */
@@ -50,12 +50,24 @@ export function checkedToken(token: AccessToken): AccessToken {
 /** The message for options that aren't an object. */
 export const OPTIONS = "want an object of options";
 
-/** Returns a copy of an object of options. `null` counts as no options. */
-export function fieldsOf<T extends object>(argument: string, value: T, want: string): Partial<T> {
+/**
+ * Returns a copy of an object of options. `null` counts as no options.
+ *
+ * @param known The names of all options, unless the core gets the options, which refuses unknown names.
+ */
+export function fieldsOf<T extends object>(
+  argument: string,
+  value: T,
+  want: string,
+  known?: (keyof T & string)[],
+): Partial<T> {
   if (value !== undefined && (typeof value !== "object" || Array.isArray(value))) {
     throw invalidArgument(argument, want);
   }
-  return own(value);
+  const fields = own(value);
+  const odd = Object.keys(fields).find((name) => known?.includes(name as never) === false);
+  if (odd !== undefined) throw unknownArgument(odd, `want ${known?.join(" or ")}`);
+  return fields;
 }
 
 /**
