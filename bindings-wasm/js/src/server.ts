@@ -8,10 +8,12 @@
 
 import { type CoreVisibleRows, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
-import type { BytesOf, Client } from "./client/client.js";
+import { type BytesOf, bytesOf } from "./client/bytes_of.js";
+import type { Client } from "./client/client.js";
 import { onAbort, pause } from "./http/abort.js";
 import { ErrorLog } from "./http/error_log.js";
 import { Full, Shared, Turns } from "./http/turns.js";
+import { Handle } from "./loading/handle.js";
 import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
@@ -199,7 +201,7 @@ class PageServer {
 
   constructor(given: PageServerOptions) {
     const { client, authorize, store, onFailure, ...options } = own(given);
-    if (typeof client?.bytesOf !== "function") {
+    if (typeof client?.parts !== "function") {
       throw invalidArgument("client", "want a Client of tallyfold");
     }
     if (typeof authorize !== "function") {
@@ -212,7 +214,7 @@ class PageServer {
     const [provisionalMs, concurrency, memoryBytes, queue] = module.glue.pagesOptions(options);
     this.#onFailure = optionalFunction("onFailure", onFailure, "want a function");
     this.#client = client;
-    this.#bytesOf = client.bytesOf();
+    this.#bytesOf = bytesOf(client);
     // Servers with another client may use the same store. They must not find the responses for this client.
     this.#service = store ? this.#bytesOf.sharedIdentity() : "";
     this.#authorize = authorize;
@@ -227,11 +229,20 @@ class PageServer {
     // `authorize` may read the body, too.
     const own = request.body ? request.clone() : request;
     const allowed = await this.#authorize(request);
-    const rows = isObject(allowed) ? new module.glue.CoreVisibleRows(allowed) : undefined;
-    const permission = { isAllowed: allowed === true || rows !== undefined, rows };
-    const body = permission.isAllowed ? await beginning(own) : "";
-    const answer = body === undefined ? GONE : await this.#answered(request, body, permission);
-    return response(answer, request);
+    const rows = isObject(allowed)
+      ? new Handle(new module.glue.CoreVisibleRows(allowed))
+      : undefined;
+    let answer: Answer | undefined;
+    try {
+      const permission = { isAllowed: allowed === true || rows !== undefined, rows };
+      const body = permission.isAllowed ? await beginning(own) : "";
+      const isGone = body === undefined || request.signal.aborted;
+      answer = isGone ? GONE : await this.#answered(request, body, permission);
+      return response(answer, request);
+    } finally {
+      // The stream of a range still needs the rows, until it ends.
+      if (!(answer?.body instanceof ReadableStream)) rows?.release();
+    }
   }
 
   /** Returns the response to a request, also if the request is refused or its call fails. */
@@ -274,13 +285,13 @@ class PageServer {
     const asked = [request.method, pathname + search, body, ...headers];
     const now = this.#bytesOf.now();
     const { pageQuestion } = module.glue;
-    return pageQuestion(this.#options, this.#service, asked, isAllowed, rows?.copy(), now);
+    return pageQuestion(this.#options, this.#service, asked, isAllowed, rows?.object.copy(), now);
   }
 
   async #to(
     question: Question,
     { signal, headers }: Request,
-    rows: CoreVisibleRows | undefined,
+    rows: VisibleHandle | undefined,
   ): Promise<Answer> {
     const since = this.#bytesOf.failures();
     const turn: Turn = (signal, ask) => this.#turns.take(signal, () => ask(since));
@@ -303,12 +314,13 @@ class PageServer {
     question: MetricsQuestion,
     signal: AbortSignal,
     turn: Turn,
-    rows: CoreVisibleRows | undefined,
+    rows: VisibleHandle | undefined,
   ): Promise<KeptAnswer> {
     const { start, end, dimensions, narrowedTo } = question;
     const answer = await this.#shared(question, signal, turn);
     if (rows === undefined) return answer;
-    const body = rows.narrow(start, end, dimensions, narrowedTo, answer.body) as Bytes;
+    const { object } = rows;
+    const body = object.narrow(start, end, dimensions, narrowedTo, answer.body) as Bytes;
     return { ...answer, body };
   }
 
@@ -357,11 +369,12 @@ class PageServer {
     { windows, key }: WindowsQuestion,
     visitor: AbortSignal,
     known: string | null,
-    rows: CoreVisibleRows | undefined,
+    rows: VisibleHandle | undefined,
   ): Promise<Answer> {
     const leaving = new AbortController();
     const forget = onAbort(visitor, () => leaving.abort(visitor.reason));
     const { signal } = leaving;
+    if (rows) onAbort(signal, () => rows.release());
     const limits = new Turns(this.#turns.most, Number.POSITIVE_INFINITY);
     const since = this.#bytesOf.failures();
     const turn: Turn = (signal, ask) =>
@@ -440,7 +453,7 @@ class PageServer {
     window: MetricsQuestion,
     signal: AbortSignal,
     turn: Turn,
-    rows: CoreVisibleRows | undefined,
+    rows: VisibleHandle | undefined,
   ): Promise<Found> {
     const { start, end } = window;
     try {
@@ -499,10 +512,12 @@ class PageServer {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+type VisibleHandle = Handle<CoreVisibleRows>;
+
 /** The decision of `authorize`. */
 interface Permission {
   readonly isAllowed: boolean;
-  readonly rows: CoreVisibleRows | undefined;
+  readonly rows: VisibleHandle | undefined;
 }
 
 function isObject(value: unknown): value is object {

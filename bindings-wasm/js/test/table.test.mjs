@@ -237,6 +237,19 @@ describe("arguments of a wrong type", () => {
     assert.match(error.message, /^unknown_dimension: groupBy: /);
   });
 
+  for (const [argument, act] of [
+    ["timeZone", () => table().byWindow("1d", { timeZone: "Asia/Kolkata" })],
+    ["replaces", () => table().merge(table(), { replaces: true })],
+    ["By", () => table().top(1, { By: "errors" })],
+  ]) {
+    test(`are refused if there is no such argument: ${argument}`, () => {
+      const error = thrownBy(act);
+      assert.deepEqual([error.code, error.argument], ["unknown_argument", argument]);
+      const start = `unknown_argument: ${argument}: there is no such argument`;
+      assert.ok(error.message.startsWith(start), error.message);
+    });
+  }
+
   test("are told apart from an array of names", () => {
     const error = thrownBy(() => table().groupBy(["integration"]));
     assert.deepEqual([error.code, error.argument], ["invalid_argument", "groupBy"]);

@@ -121,6 +121,21 @@ export class Driver {
     }
   }
 
+  /** @internal Drives a call to its end, and closes it. Before that, `finish` takes the result. */
+  async run<T>(
+    call: Call<unknown>,
+    signal: AbortSignal | undefined,
+    finish: () => T,
+    copy?: Uint8Array[],
+  ): Promise<T> {
+    try {
+      await this.drive(call, signal, undefined, copy);
+      return finish();
+    } finally {
+      this.close(call);
+    }
+  }
+
   /** Closes a call in any state, so that another call can fetch the token that this call was fetching. */
   close(call: Call<unknown>): void {
     call.close();

@@ -6,8 +6,7 @@ import type { FollowQuery } from "../ranges/follow.js";
 import type { Additivity, ProbeQuery } from "../ranges/probe.js";
 import { Following, type FollowOptions } from "../ranges/revisions.js";
 import type { CountTable } from "../tables/table.js";
-import { fieldsOf, joined, OPTIONS, optionalSignal, own } from "../values/input.js";
-import type { Now } from "../values/time.js";
+import { fieldsOf, OPTIONS, optionalSignal, own } from "../values/input.js";
 import type {
   Abortable,
   Api,
@@ -25,27 +24,6 @@ import { Machine, type MachineOptions } from "./machine.js";
 const OF_CALL = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
 const OF_FOLLOW = ["onFailure", "once"];
-
-/** @internal See {@link Client.bytesOf}. */
-export interface BytesOf {
-  /** @throws {@link TallyfoldError} with code `missing_argument` if it is not known which client it is. */
-  sharedIdentity(): string;
-  now(): Now;
-  /** How many requests have failed temporarily. Given as `since`, it lets a call end early if the service goes down later. */
-  failures(): bigint;
-  /** Returns the body, and whether its counts no longer change, by the service's clock and by this client's clock. */
-  metrics(
-    metric: Metric,
-    query: MetricsQuery<Dimension>,
-    signal: AbortSignal,
-    since: bigint,
-  ): Promise<[body: Uint8Array<ArrayBuffer>, isSettled: boolean]>;
-  auditLogs(
-    query: AuditLogsQuery,
-    signal: AbortSignal,
-    since: bigint,
-  ): Promise<Uint8Array<ArrayBuffer>>;
-}
 
 /** The options of a {@link Client}. You may leave out the arguments of an API that you don't use. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
@@ -230,7 +208,7 @@ export class Client {
   follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: FollowQuery<M, D, G> & FollowOptions,
   ): Following<G> {
-    return new Following(this.#machine.follow<M, D, G>(query), this.#driver, query);
+    return new Following(() => this.#machine.follow<M, D, G>(query), this.#driver, query);
   }
 
   /**
@@ -250,58 +228,22 @@ export class Client {
     query: ProbeQuery<M, D> & Abortable,
   ): Promise<Additivity<D>> {
     if (this.#machine.compiling) await this.#machine.compiling;
-    const probe = this.#machine.probeAdditivity<M, D>(query);
     const signal = optionalSignal(own(query).signal);
-    for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
-      const { task, call } = step;
-      try {
-        await this.#driver.drive(call, signal);
-        probe.settle(task, call);
-      } finally {
-        this.#driver.close(call);
-      }
-    }
-    return probe.finish();
-  }
-
-  /** @internal What a server for web apps needs: bodies as the service has sent them, once they were found valid. */
-  bytesOf(): BytesOf {
-    return {
-      sharedIdentity: () => this.#machine.sharedIdentity(),
-      now: this.#driver.now,
-      failures: () => this.#machine.failures,
-      metrics: (metric, { start, end, dimensions }, signal, since) => {
-        const query = { start, end, dimensions };
-        const call =
-          metric === "event_delivery"
-            ? this.#machine.eventDelivery(query)
-            : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>);
-        call.failFast(since);
-        return this.#bytes(call, signal, () => call.output().provisional.length === 0);
-      },
-      auditLogs: async ({ page, perPage }, signal, since) => {
-        const call = this.#machine.auditLogs({ page, perPage });
-        call.failFast(since);
-        const [body] = await this.#bytes(call, signal, () => false);
-        return body;
-      },
-    };
-  }
-
-  async #bytes(
-    call: Call<unknown>,
-    signal: AbortSignal,
-    isSettled: () => boolean,
-  ): Promise<[Uint8Array<ArrayBuffer>, boolean]> {
-    const pieces: Uint8Array[] = [];
-    let settled: boolean;
+    const probe = this.#machine.probeAdditivity<M, D>(query);
     try {
-      await this.#driver.drive(call, signal, undefined, pieces);
-      settled = isSettled();
+      for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
+        const { task, call } = step;
+        await this.#driver.run(call, signal, () => probe.settle(task, call));
+      }
+      return probe.finish();
     } finally {
-      this.#driver.close(call);
+      probe[Symbol.dispose]();
     }
-    return [joined(pieces), settled];
+  }
+
+  /** @internal For a server for web apps. */
+  parts(): { readonly machine: Machine; readonly driver: Driver } {
+    return { machine: this.#machine, driver: this.#driver };
   }
 
   /** Frees tokens and memory now. Calls under way still run to their end. */
@@ -311,12 +253,8 @@ export class Client {
 
   async #run<T>(begin: () => Call<T>, options: Abortable): Promise<T> {
     if (this.#machine.compiling) await this.#machine.compiling;
+    const signal = optionalSignal(own(options).signal);
     const call = begin();
-    try {
-      await this.#driver.drive(call, optionalSignal(own(options).signal));
-      return call.output();
-    } finally {
-      this.#driver.close(call);
-    }
+    return this.#driver.run(call, signal, () => call.output());
   }
 }

@@ -1,5 +1,14 @@
 import { outOfOrder } from "../values/error.js";
 
+/** Passes an object to `use`, and then disposes of the object. */
+export function used<T extends Disposable, R>(object: T, use: (object: T) => R): R {
+  try {
+    return use(object);
+  } finally {
+    object[Symbol.dispose]();
+  }
+}
+
 /**
  * An object in the core's memory, until it is released. If it is never released, the glue frees it
  * when the garbage collector collects this handle.

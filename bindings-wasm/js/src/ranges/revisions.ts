@@ -42,15 +42,17 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   /** Settles when the last call of `next` has ended. */
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
+  /** The state after the end. The follow itself has been freed. */
+  #last: string | undefined;
 
   /** @internal */
-  constructor(follow: Follow<D>, driver: Driver, given: FollowOptions) {
+  constructor(follow: () => Follow<D>, driver: Driver, given: FollowOptions) {
     const options = own(given);
     this.#signal = optionalSignal(options.signal);
     this.#onFailure = optionalFunction("onFailure", options.onFailure, "want a function");
     this.#once = optionalFlag("once", options.once) ?? false;
     this.#signal?.throwIfAborted();
-    this.#follow = follow;
+    this.#follow = follow();
     this.#driver = driver;
   }
 
@@ -74,7 +76,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
    * @throws {@link TallyfoldError} with code `out_of_order` once the iterator was closed.
    */
   state(): string {
-    return this.#follow.state();
+    return this.#last ?? this.#follow.state();
   }
 
   /** Closes the iterator: ends a wait or a reading at once, and with it the pending `next`. */
@@ -82,6 +84,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     this.#close();
     await this.#turn;
     this.#follow[Symbol.dispose]();
+    this.#last = undefined;
     return { done: true, value: undefined };
   }
 
@@ -112,7 +115,10 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
         if (revision !== undefined) return { done: false, value: revision };
       }
     } catch (error) {
-      if (!this.#closed) throw error;
+      if (!this.#closed) {
+        if (signal?.aborted) this.#free();
+        throw error;
+      }
     } finally {
       forget?.();
     }
@@ -122,20 +128,14 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   /** Takes one step. Returns a revision if there is a new one. */
   async #advance(): Promise<Revision<D> | undefined> {
     const step = this.#follow.next(this.#driver.now());
-    switch (step.type) {
-      case "drive":
-        return this.#read(step);
-      case "wait":
-        if (this.#once) {
-          this.#close();
-          return undefined;
-        }
-        await pause(step.ms, this.#stop.signal);
-        return undefined;
-      case "done":
-        this.#close();
-        return undefined;
+    if (step.type === "drive") return this.#read(step);
+    if (step.type === "wait" && !this.#once) {
+      await pause(step.ms, this.#stop.signal);
+    } else {
+      this.#close();
+      this.#free();
     }
+    return undefined;
   }
 
   async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<Revision<D> | undefined> {
@@ -187,5 +187,11 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   #close(): void {
     this.#closed = true;
     this.#stop.abort();
+  }
+
+  /** Frees the follow after its last step. Its state can still be read. */
+  #free(): void {
+    this.#last ??= this.#follow.state();
+    this.#follow[Symbol.dispose]();
   }
 }

@@ -1,4 +1,5 @@
 import type { CoreSeries } from "../../wasm/tallyfold_wasm.js";
+import { used } from "../loading/handle.js";
 import { type Inspect, inspectSymbol } from "../values/printing.js";
 import type { TimeRange, TimeStep } from "../values/time.js";
 import type { Dimension, Metric, Window } from "../values/types.js";
@@ -139,7 +140,9 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
    * const lines = table.groupBy("integration").byWindow("15m").fillZeros();
    */
   fillZeros(): Series<D> {
-    return made(own(this).fillZeros(), this.zone, (range) => this.between(range).fillZeros());
+    return made(own(this).fillZeros(), this.zone, (range) =>
+      used(this.between(range), (part) => part.fillZeros()),
+    );
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { CoreCountTable } from "../../wasm/tallyfold_wasm.js";
+import { used } from "../loading/handle.js";
 import { core } from "../loading/library.js";
 import { midnights } from "../values/clocks.js";
 import { invalidArgument } from "../values/error.js";
@@ -260,10 +261,8 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     step?: TimeStep | undefined,
     options: { readonly zone?: string | undefined } = {},
   ): Series<D> {
-    const zone = fieldsOf("options", options, ZONED).zone ?? undefined;
-    const days = zone === undefined ? undefined : [zone, ...midnights(zone, this.windows)];
-    const slice = (range: TimeRange) => this.between(range).byWindow(step, { zone });
-    return Series.of(own(this).byWindow(step, days), zone, slice);
+    const zone = fieldsOf("options", options, ZONED, ["zone"]).zone ?? undefined;
+    return seriesOf(own(this), step, zone, (range) => own(this).between(range));
   }
 
   /**
@@ -359,6 +358,21 @@ function copies<D extends Dimension | undefined>(
 // Outside of the class: a class that refers to itself by name is renamed by bundlers.
 function made<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
   return CountTable.of(table);
+}
+
+/** @param between Returns a new table of the windows that lie in a range. */
+function seriesOf<D extends Dimension | undefined>(
+  table: CoreCountTable,
+  step: TimeStep | undefined,
+  zone: string | undefined,
+  between: (range: TimeRange) => CoreCountTable,
+): Series<D> {
+  const days = zone === undefined ? undefined : [zone, ...midnights(zone, table.windows())];
+  return Series.of(table.byWindow(step, days), zone, (range) =>
+    used(between(range), (part) =>
+      seriesOf(part, step, zone, (inner) => used(between(range), (part) => part.between(inner))),
+    ),
+  );
 }
 
 function* rowsOf<D extends Dimension | undefined>(
