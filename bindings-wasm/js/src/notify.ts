@@ -11,7 +11,7 @@ import type {
   ReceiverArguments,
   ReceiverKind,
 } from "./values/declared.js";
-import { invalidArgument } from "./values/error.js";
+import { invalidArgument, reported } from "./values/error.js";
 import { addressOf, fieldsOf, flatHeaders, OPTIONS } from "./values/input.js";
 import { stringable } from "./values/printing.js";
 import type { Instant } from "./values/time.js";
@@ -64,7 +64,8 @@ const TIMEOUT_MS = 10_000;
  * error: the result reports it.
  *
  * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used, before anything is sent. If the
- * signal aborts, the promise rejects with the signal's reason.
+ * signal aborts, the promise rejects with the signal's reason. If that is an object, it gets the property `notified`
+ * with the result so far: store its `state`, because receivers that have accepted messages would get them again.
  * @example
  * const check = rules.check({ delivery: table });
  * const receivers = [{ kind: "slack", name: "team", url: process.env.SLACK_URL }];
@@ -75,7 +76,8 @@ export async function notify(check: Check, options: NotifyOptions): Promise<Noti
   const all = fieldsOf("options", options, OPTIONS);
   const { receivers, labels, now, ...given } = all;
   const { fetch, signal, timeoutMs } = all;
-  const way = wayOf({ fetch, signal, timeoutMs } satisfies WayOptions, TIMEOUT_MS);
+  const usual = wayOf({ fetch, signal, timeoutMs } satisfies WayOptions, TIMEOUT_MS);
+  const way = { ...usual, forgivesMistakes: true };
   if (!Array.isArray(check?.findings) || !Array.isArray(check.incidents)) {
     throw invalidArgument("check", "want the result of Rules.check");
   }
@@ -90,11 +92,16 @@ export async function notify(check: Check, options: NotifyOptions): Promise<Noti
     { ...given, labels: flatHeaders(labels), now: now ?? new Date() },
     OWN,
   );
+  const result = (isWhole: boolean): Notified => {
+    const [state, receivers] = core.finish() as [string, Receipt[]];
+    const complete = isWhole && receivers.every(({ code }) => code === undefined);
+    return stringable({ state, receivers, complete });
+  };
   try {
     await sendAll(core, way);
-    const [state, receipts] = core.finish() as [string, Receipt[]];
-    const complete = receipts.every(({ code }) => code === undefined);
-    return stringable({ state, receivers: receipts, complete });
+    return result(true);
+  } catch (error) {
+    throw reported(error, () => ({ notified: result(false) }));
   } finally {
     core.free();
   }

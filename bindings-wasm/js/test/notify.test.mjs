@@ -95,6 +95,57 @@ describe("notifications", () => {
     assert.equal(server.got.length, 2);
   });
 
+  test("what was accepted before an abort is not sent again", async (t) => {
+    const server = await serverFor(t);
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const dying = async (url, init) => {
+      if (!url.includes("second")) return fetch(url, init);
+      controller.abort(reason);
+      return new Promise(() => {});
+    };
+    const named = (name) => webhook(`${server.url}&to=${name}`, { name });
+    const receivers = ["first", "second", "third"].map(named);
+    const { signal } = controller;
+    const error = await rejectionOf(notify(found(), { receivers, fetch: dying, signal }));
+    assert.equal(error, reason);
+    const { state, receivers: receipts, complete } = error.notified;
+    assert.equal(complete, false);
+    assert.deepEqual([receipts[0].receiver, receipts[0].messages], ["webhook:first", 1n]);
+    const again = await notify(found(), { receivers, state });
+    assert.equal(again.complete, true);
+    const sent = server.got.map(({ url }) => /to=(\w+)/.exec(url)[1]);
+    assert.deepEqual(sent, ["first", "second", "third"]);
+  });
+
+  test("reasons that can't keep what was done are thrown as they are", async () => {
+    for (const reason of ["enough", Object.freeze(new Error("enough"))]) {
+      const given = { receivers: [], signal: AbortSignal.abort(reason) };
+      assert.equal(await rejectionOf(notify(found(), given)), reason);
+    }
+  });
+
+  test("a mistake in fetch is a failure of its receiver alone", async (t) => {
+    const server = await serverFor(t);
+    const mistaken = async (url, init) =>
+      url.includes("first") ? undefined.url : fetch(url, init);
+    const named = (name) => webhook(`${server.url}&to=${name}`, { name });
+    const receivers = ["first", "second"].map(named);
+    const options = { receivers, fetch: mistaken, patienceMs: 0 };
+    const { state, receivers: receipts, complete } = await notify(found(), options);
+    assert.equal(complete, false);
+    assert.deepEqual(
+      receipts.map(({ code, messages }) => [code, messages]),
+      [
+        ["network_failed", 0n],
+        [undefined, 1n],
+      ],
+    );
+    assert.match(receipts[0].error, /TypeError/);
+    assert.equal((await notify(found(), { receivers, state })).complete, true);
+    assert.equal(server.got.length, 2);
+  });
+
   test("each kind has messages of its own", async (t) => {
     const ok = { status: 200, text: "ok" };
     const server = await serverFor(t, answering(ok, ok, 202));

@@ -4,7 +4,7 @@
 import type { CorePush } from "../../wasm/tallyfold_export.js";
 import { type Message, sendAll, wayOf } from "../http/sending.js";
 import type { PushArguments, PushReport } from "../values/declared.js";
-import { invalidArgument, reported } from "../values/error.js";
+import { invalidArgument, reported, TallyfoldError } from "../values/error.js";
 import { addressOf, flatHeaders, optionalFunction, own } from "../values/input.js";
 import { builtIn } from "../values/runtime.js";
 import type { Now } from "../values/time.js";
@@ -80,7 +80,7 @@ export async function pushed(given: Export, from: PushOptions, marks?: Marks): P
     await sendAll(core, way, store, (message) => datagram(core, message));
     return core.report();
   } catch (error) {
-    throw reported(error, () => core.report());
+    throw TallyfoldError.is(error) ? reported(error, () => ({ report: core.report() })) : error;
   } finally {
     core.free();
     given[Symbol.dispose]();

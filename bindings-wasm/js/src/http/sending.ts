@@ -2,7 +2,7 @@
 // and when to retry.
 
 import { clocks } from "../values/clocks.js";
-import { invalidArgument } from "../values/error.js";
+import { invalidArgument, TallyfoldError } from "../values/error.js";
 import { optionalFunction, optionalSignal, own, pairsOf } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import type { ExchangeFailure, Fetch } from "../values/types.js";
@@ -26,6 +26,8 @@ export interface Way {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
   readonly now: () => Now;
+  /** Whether a mistake in `fetch` counts as a failure of the network, so that it doesn't end the other messages. */
+  readonly forgivesMistakes?: boolean;
 }
 
 /** The options of a caller for a {@link Way}. */
@@ -103,6 +105,10 @@ async function post(core: Sends, message: Message, way: Way): Promise<void> {
   };
   try {
     await exchange(exchanged, outgoing(message), way.fetch, deadline, "omit", undefined);
+  } catch (error) {
+    way.signal?.throwIfAborted();
+    if (!way.forgivesMistakes || TallyfoldError.is(error)) throw error;
+    core.failed("network", (error as Error).name);
   } finally {
     deadline.end();
   }

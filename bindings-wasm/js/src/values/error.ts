@@ -149,12 +149,12 @@ export function hide(error: object, fields: object): void {
   }
 }
 
-/** @internal Sets the report of the push that an error has ended. */
-export function reported(error: unknown, report: () => PushReport): unknown {
+/** @internal Adds to an error, or to the reason of a signal, what was done before it. */
+export function reported(error: unknown, done: () => object): unknown {
   try {
-    if (TallyfoldError.is(error)) hide(error, { report: report() });
+    if (typeof error === "object" && error !== null) hide(error, done());
   } catch {
-    // The instance that has the report has ended.
+    // The instance that knows what was done has ended, or the caller's own reason is frozen.
   }
   return error;
 }
