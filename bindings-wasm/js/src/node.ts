@@ -19,6 +19,7 @@ import * as threads from "node:worker_threads";
 import type { Checkpoint } from "./files/checkpoint.js";
 import { Directory } from "./files/directory.js";
 import { LockedFile, type StateFile } from "./files/state.js";
+import { timer } from "./http/abort.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 import { invalidArgument } from "./values/error.js";
 import { fieldsOf, pairsOf } from "./values/input.js";
@@ -280,9 +281,9 @@ async function received(request: IncomingMessage): Promise<Uint8Array> {
 /** Waits, unless the client closes the connection. */
 async function delayed(milliseconds: number, response: ServerResponse): Promise<void> {
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
+    const waits = timer(resolve, milliseconds);
     response.once("close", () => {
-      clearTimeout(timer);
+      clearTimeout(waits);
       resolve();
     });
   });

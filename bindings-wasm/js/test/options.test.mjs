@@ -169,6 +169,21 @@ describe("a deadline", () => {
     ]);
   });
 
+  test("may be longer than a timer", async (t) => {
+    const { setTimeout: usual } = globalThis;
+    const waits = [];
+    t.mock.method(globalThis, "setTimeout", (act, ms, ...given) => {
+      waits.push(ms);
+      return usual(act, ms, ...given);
+    });
+    const client = clientOf(service(), { timeoutMs: Number.POSITIVE_INFINITY });
+    // The second call waits for the token of the first.
+    const both = [1, 2].map(() => client.eventDelivery({ ...query, deadlineMs: 30 * 86_400_000 }));
+    await Promise.all(both);
+    assert.ok(waits.length > 2);
+    assert.deepEqual([...new Set(waits)], [2 ** 31 - 1]);
+  });
+
   test("ends a collect with what was read", async () => {
     const sandbox = new Sandbox({ seed: 1 });
     const stored = new Map();

@@ -272,6 +272,20 @@ describe("a push", () => {
     assert.equal(error.code, "timed_out");
   });
 
+  test("has no shorter limit if the limit is longer than a timer", async (t) => {
+    const { setTimeout: usual } = globalThis;
+    const longest = [];
+    t.mock.method(globalThis, "setTimeout", (act, ms, ...given) => {
+      longest.push(ms);
+      return usual(act, ms, ...given);
+    });
+    for (const timeoutMs of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+      const fetch = async () => new Response(null, { status: 204 });
+      await push(table, { ...influx, fetch, timeoutMs });
+    }
+    assert.deepEqual(longest, [2 ** 31 - 1, 2 ** 31 - 1]);
+  });
+
   test("ends with the caller's own reason", async () => {
     const controller = new AbortController();
     const fetch = async () => {

@@ -43,11 +43,19 @@ export async function awaited<T>(
   }
 }
 
+/**
+ * Calls `act` after this many milliseconds, or after 2^31 - 1 ms (24.8 days) if that is less: the host would call it at once
+ * if the number were larger.
+ */
+export function timer(act: () => void, milliseconds: number): ReturnType<typeof setTimeout> {
+  return setTimeout(act, Math.min(milliseconds, 2 ** 31 - 1));
+}
+
 /** Waits for this many milliseconds. If the signal aborts, throws the signal's reason at once. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const waits = timer(() => {
       forget?.();
       resolve();
     }, milliseconds);
@@ -55,7 +63,7 @@ export async function pause(milliseconds: number, signal: AbortSignal | undefine
       signal &&
       onAbort(signal, () => {
         // The timer would keep the process alive.
-        clearTimeout(timer);
+        clearTimeout(waits);
         reject(signal.reason);
       });
   });

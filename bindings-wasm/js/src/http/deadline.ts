@@ -1,4 +1,4 @@
-import { onAbort } from "./abort.js";
+import { onAbort, timer } from "./abort.js";
 
 /** Ends an exchange early: at its time limit, or when the caller's signal aborts. */
 export class Deadline {
@@ -24,7 +24,7 @@ export class Deadline {
 
   /** Ends the exchange this many milliseconds from now, unless it ends earlier. */
   hurry(milliseconds: number): void {
-    this.#timers.push(setTimeout(this.#expire, milliseconds));
+    this.#timers.push(timer(this.#expire, milliseconds));
   }
 
   #abort(reason: unknown): void {
