@@ -196,8 +196,11 @@ class PageServer {
   readonly #references = new WeakMap<TallyfoldError, string>();
   /** The calls under way, by key. */
   readonly #underWay = new Map<string, Shared<KeptAnswer>>();
-  /** The beginning of the tags of ranges. After a change, browsers don't use the responses that they have kept. */
-  #own = crypto.randomUUID();
+  /**
+   * The beginning of the tags of ranges. After a change, browsers don't use the responses that they have kept. A text is made
+   * when it is needed, because a Worker has no random numbers before its first request.
+   */
+  #own: string | undefined;
 
   constructor(given: PageServerOptions) {
     const { client, authorize, store, onFailure, ...options } = own(given);
@@ -437,6 +440,7 @@ class PageServer {
     key: string,
     find: (window: MetricsQuestion) => Promise<Found>,
   ): Promise<string | undefined> {
+    this.#own ??= crypto.randomUUID();
     const own = this.#own;
     const provisional = windows.filter((window) => !window.isSettled);
     const found = await Promise.all(provisional.map(find));
@@ -458,12 +462,12 @@ class PageServer {
     const { start, end } = window;
     try {
       const answer = await this.#visible(window, signal, turn, rows);
-      if (window.isSettled && !answer.isSettled) this.#own = crypto.randomUUID();
+      if (window.isSettled && !answer.isSettled) this.#own = undefined;
       const lines = module.glue.windowLines(start, end, answer.isSettled, answer.body);
       return { answer, lines: lines as Bytes };
     } catch (error) {
       if (signal.aborted || !TallyfoldError.is(error)) throw error;
-      if (window.isSettled) this.#own = crypto.randomUUID();
+      if (window.isSettled) this.#own = undefined;
       const reference = await this.#referenceTo(error);
       const { code, status, message, retryAfter } = error;
       const parts = [code, status, message, retryAfter, reference] as const;

@@ -24,6 +24,9 @@ const WORKER = `
   import { Client } from "tallyfold";
   import { pageServer } from "tallyfold/server";
   let client, pages;
+  // Outside of requests, a Worker has no random numbers, timers or I/O.
+  const nobody = new Client({ clusterEndpoint: "https://cluster.example", tokenless: true });
+  const closed = pageServer({ client: nobody, authorize: () => false });
   const kept = new Map();
   const store = {
     get: (key) => kept.get(key),
@@ -37,6 +40,7 @@ const WORKER = `
       client ??= Client.fromEnv({ env: { ...env } });
       pages ??= pageServer({ client, authorize: () => true, store });
       const { pathname, searchParams } = new URL(request.url);
+      if (pathname.startsWith("/closed")) return closed(request);
       if (pathname === "/kept") return new Response(String(kept.size));
       if (pathname !== "/top") return pages(request);
       const table = await client.eventDelivery({
@@ -168,6 +172,11 @@ function inWorkerd(name, run) {
     }
   });
 }
+
+inWorkerd("a server may be made outside of requests", async ({ origin }) => {
+  const { status } = await visitor(origin, "/closed/v1.1/analytics/event_delivery", {}).answer;
+  assert.equal(status, 403);
+});
 
 inWorkerd("64 requests at once share one client and one token", async ({ upstream, origin }) => {
   upstream.waits = (url) => (url.includes("oauth") ? 300 : 20);
