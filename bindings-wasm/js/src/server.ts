@@ -6,7 +6,8 @@
 // The core decides what a web app may request, what it gets, and what is kept. This file transfers the bytes and keeps the
 // responses. It imports no modules of a host.
 
-import { type CoreVisibleRows, glue } from "../wasm/tallyfold_pages.js";
+import type { ReadableStream as NodeStream } from "node:stream/web";
+import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import { type BytesOf, bytesOf } from "./client/bytes_of.js";
 import type { Client } from "./client/client.js";
@@ -19,7 +20,7 @@ import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
 import type { WebRequest, WebResponse } from "./values/host.js";
 import { optionalFunction, own, pairsOf } from "./values/input.js";
-import { isNext, isWorkers } from "./values/runtime.js";
+import { builtIn, isNext, isWorkers } from "./values/runtime.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
 
 const module = new Module(glue, source, "pageQuestion");
@@ -591,10 +592,38 @@ function response({ status, headers, body }: Answer, request: Request): Response
     return new Response(body, { status, headers });
   }
   const all: [string, string][] = [...headers, ["vary", "accept-encoding"]];
-  if (!takesGzip(request)) return new Response(body, { status, headers: all });
-  const stream = isStream ? body : new Blob([body]).stream();
-  const compressed = stream.pipeThrough(new CompressionStream("gzip"));
+  const compressed = takesGzip(request) ? gzipped(body) : undefined;
+  if (compressed === undefined) return new Response(body, { status, headers: all });
   return new Response(compressed, { status, headers: [...all, ["content-encoding", "gzip"]] });
+}
+
+/**
+ * Compresses a body. A `CompressionStream` would keep the lines of a range until their end. If the host has no `node:zlib`,
+ * which sends each line at once, the function returns `undefined` for a stream.
+ */
+function gzipped(body: Answer["body"]): ReadableStream<Bytes> | undefined {
+  if (!(body instanceof ReadableStream)) {
+    return new Blob([body]).stream().pipeThrough(new CompressionStream("gzip"));
+  }
+  const zlib = builtIn<typeof import("node:zlib")>("node:zlib");
+  const streams = builtIn<typeof import("node:stream")>("node:stream");
+  if (zlib === undefined || streams === undefined) return undefined;
+  const gzip = zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH });
+  const lines = streams.Readable.fromWeb(body as NodeStream);
+  // The reader of `gzip` gets the errors, too.
+  streams.pipeline(lines, gzip, () => {});
+  const chunks: AsyncIterator<Bytes> = gzip[Symbol.asyncIterator]();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => void gzip.destroy(),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 function takesGzip({ headers }: Request): boolean {

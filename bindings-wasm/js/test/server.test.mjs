@@ -680,6 +680,64 @@ test("a long answer is compressed for those who take it", async () => {
   }
 });
 
+test("a compressed range is sent line by line", { timeout: 60_000 }, async () => {
+  const sandbox = new Sandbox({ seed: 1 });
+  let go;
+  const gate = new Promise((resolve) => {
+    go = resolve;
+  });
+  let asked = 0;
+  const fetch = async (url, init) => {
+    if (url.includes("analytics") && asked++ > 0) await gate;
+    return sandbox.fetch(url, init);
+  };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch }), authorize, concurrency: 1 });
+  const server = await listening(handle);
+  try {
+    const address = server.address.replace("/tallyfold", rangeOf({ ...DAY, window: "6h" }));
+    const response = await globalThis.fetch(address, { headers: { "accept-encoding": "gzip" } });
+    assert.equal(response.headers.get("content-encoding"), "gzip");
+    let text = "";
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      // The first window has arrived, and the others are still asked for.
+      if (text.split("\n").length > 2) go();
+    }
+    const lines = text.split("\n").slice(0, -1);
+    assert.deepEqual([lines.length, lines.at(-1)], [9, '{"done":true}']);
+    const { lines: plain } = await ranged(handle, { ...DAY, window: "6h" });
+    assert.deepEqual(lines, plain);
+    const left = await globalThis.fetch(address, { headers: { "accept-encoding": "gzip" } });
+    await left.body.cancel();
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("a range is not compressed where its lines would wait for its end", async (t) => {
+  t.mock.method(process, "getBuiltinModule", () => undefined);
+  const handle = pageServer({ client: clientOf(new Sandbox({ seed: 1 })), authorize });
+  const { response, lines } = await ranged(handle, DAY, { "accept-encoding": "gzip" });
+  assert.equal(response.headers.get("content-encoding"), null);
+  assert.equal(response.headers.get("vary"), "accept-encoding");
+  assert.equal(lines.at(-1), '{"done":true}');
+});
+
+test("a visitor who leaves while authorize decides costs the service nothing", async () => {
+  const sandbox = new Sandbox({ seed: 1 });
+  const leaving = new AbortController();
+  const authorize = async () => {
+    leaving.abort();
+    return true;
+  };
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const url = `http://localhost${rangeOf(DAY)}`;
+  const response = await handle(new Request(url, { signal: leaving.signal }));
+  assert.equal(response.status, 499);
+  const { control_token: tokens, event_delivery: calls } = sandbox.stats;
+  assert.deepEqual([tokens, calls], [0, 0]);
+});
+
 test("work ends when its visitor leaves", async () => {
   const sandbox = service();
   let hanging = 0;
