@@ -137,15 +137,17 @@ function webRequest(
   const { method = "GET", headers, socket, url: target = "" } = request;
   if (/^(?:CONNECT|TRACE|TRACK)$/i.test(method)) return 501;
   const hasBody = method !== "GET" && method !== "HEAD";
-  const scheme = "encrypted" in socket ? "https" : "http";
+  // In Bun, every socket has this property.
+  const scheme = "encrypted" in socket && socket.encrypted === true ? "https" : "http";
   const base = `${scheme}://${headers.host ?? "localhost"}`;
-  // A request must not choose another host with a target such as `//host/`.
-  const path = `/${target.replace(/^\/+/, "")}`;
+  // A request must not choose another host with a target such as `//host/`. A backslash counts as a slash.
+  const path = `/${target.replace(/^[/\\]+/, "")}`;
   if (!URL.canParse(base) || !URL.canParse(path, base)) return 400;
   const { href, origin } = new URL(base);
-  // Otherwise, the header contains more than a host, such as `user@host`.
-  if (href !== `${origin}/`) return 400;
-  return new Request(new URL(path, origin), {
+  const url = new URL(path, origin);
+  // Otherwise, the header contains more than a host, such as `user@host`, or the target has chosen another host.
+  if (href !== `${origin}/` || url.origin !== origin) return 400;
+  return new Request(url, {
     method,
     headers: pairsOf(request.rawHeaders),
     signal,

@@ -603,8 +603,31 @@ test("the adapter keeps the host, and refuses what the web does not know", async
     });
     assert.deepEqual(seen, ["http://app.example:81/a?b"]);
     assert.deepEqual(lines, []);
+    for (const target of ["//", "/\\", "/\\/", "//\\"]) {
+      const head = `GET ${target}evil.example/x HTTP/1.1\r\nHost: app.example\r\n${close}`;
+      assert.match(await raw(server.address, head), /^HTTP\/1.1 200 /, target);
+      assert.equal(seen.at(-1), "http://app.example/evil.example/x");
+    }
   } finally {
     await server[Symbol.asyncDispose]();
+  }
+});
+
+test("an address is https only if its connection is encrypted", async () => {
+  const listener = nodeListener((request) => new Response(request.url));
+  const server = createServer((request, response) => {
+    // Every socket of Bun has this property.
+    request.socket.encrypted = request.url === "/encrypted";
+    listener(request, response);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const origin = `127.0.0.1:${server.address().port}`;
+    const addressOf = async (path) => (await fetch(`http://${origin}${path}`)).text();
+    assert.equal(await addressOf("/plain"), `http://${origin}/plain`);
+    assert.equal(await addressOf("/encrypted"), `https://${origin}/encrypted`);
+  } finally {
+    server.close().closeAllConnections();
   }
 });
 
