@@ -519,6 +519,64 @@ describe("totals that are pushed", () => {
   });
 });
 
+describe("an abort of a push of totals", () => {
+  const aborted = { name: "AbortError" };
+
+  test("is met before anything is stored", async () => {
+    const ledger = new Ledger();
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    let stored = 0;
+    const count = () => {
+      stored += 1;
+    };
+    const to = { format: "otlp", url: "http://127.0.0.1:1/", signal: AbortSignal.abort() };
+    await assert.rejects(ledger.push(to, count), aborted);
+    assert.equal(stored, 0);
+  });
+
+  test("ends the wait for the store, and the next push waits for it", async (t) => {
+    const { url, got } = await receiver(t, () => 200);
+    const ledger = new Ledger();
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    const controller = new AbortController();
+    const documents = [];
+    let written;
+    const slow = (document) => {
+      controller.abort();
+      documents.push(document);
+      return new Promise((resolve) => {
+        written = resolve;
+      });
+    };
+    const { signal } = controller;
+    await assert.rejects(ledger.push({ format: "otlp", url, signal }, slow), aborted);
+    const again = new AbortController();
+    const waiting = ledger.push({ format: "otlp", url, signal: again.signal }, slow);
+    again.abort();
+    await assert.rejects(waiting, aborted);
+    const before = [];
+    const next = ledger.push({ format: "otlp", url }, (document, last) => {
+      documents.push(document);
+      before.push(last);
+    });
+    assert.equal(documents.length, 1);
+    written();
+    await next;
+    assert.deepEqual([documents.length, got.length], [2, 1]);
+    assert.deepEqual(before, [documents[0]]);
+  });
+});
+
+test("options of totals that don't exist are refused", async () => {
+  const ledger = new Ledger();
+  const unknown = { code: "unknown_argument", argument: "label" };
+  assert.throws(() => ledger.counters({ label: { a: "b" } }), unknown);
+  assert.throws(() => ledger.openmetrics({ label: { a: "b" } }), unknown);
+  assert.throws(() => ledger.register(new Registry(), { label: { a: "b" } }), unknown);
+  const added = ledger.add(revision(0, { email: [1, 0, 0] }), "first", store, { allowgap: true });
+  await assert.rejects(added, { code: "unknown_argument", argument: "allowgap" });
+});
+
 describe("prom-client", () => {
   const exact = 2n ** 53n - 5n;
   for (const [type, eof] of [

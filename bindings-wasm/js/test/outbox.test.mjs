@@ -270,6 +270,38 @@ describe("an outbox", () => {
     assert.equal(seen.at(-1).includes(JSON.stringify(second[1])), true);
   });
 
+  test("ends every wait of an aborted push", async (t) => {
+    const [first] = await revisionsOf();
+    const { url, got } = await receiver(t);
+    for (const kind of ["before", "after", "waiting"]) {
+      const hangs = { after: 3, waiting: 2 }[kind];
+      const controller = new AbortController();
+      let stores = 0;
+      const written = held();
+      const outbox = new Outbox(null, {
+        format: "influx",
+        store: async () => {
+          stores += 1;
+          if (stores !== hangs) return;
+          controller.abort(new Error("enough"));
+          await written.promise;
+        },
+      });
+      await outbox.put(...first);
+      if (kind === "before") controller.abort(new Error("enough"));
+      const { signal } = controller;
+      await assert.rejects(outbox.push({ url, signal }), { message: "enough" }, kind);
+      if (kind === "waiting") {
+        // The document of the first push is still being stored.
+        await assert.rejects(outbox.push({ url, signal }), { message: "enough" });
+      }
+      written.release();
+      await outbox.push({ url });
+      assert.equal(outbox.isPending, false);
+    }
+    assert.equal(got.length, 3);
+  });
+
   test("stays disposed of, also if that was while a document was stored", async () => {
     const [first] = await revisionsOf();
     const outbox = new Outbox(null, {

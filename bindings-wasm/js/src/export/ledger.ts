@@ -1,11 +1,19 @@
 import type { CoreExport, CoreLedger } from "../../wasm/tallyfold_export.js";
 import { reading } from "../files/origins.js";
+import { awaited } from "../http/abort.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { clocks } from "../values/clocks.js";
 import type { ExportArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
-import { fieldsOf, flatHeaders, OPTIONS, optionalFlag, own } from "../values/input.js";
+import {
+  fieldsOf,
+  flatHeaders,
+  OPTIONS,
+  optionalFlag,
+  optionalSignal,
+  own,
+} from "../values/input.js";
 import { warning } from "../values/runtime.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
@@ -79,7 +87,7 @@ export class Ledger {
   #document: string | null;
   #isAdding = false;
   #isPushing = false;
-  /** Resolves when the last attempt to store a document has ended. */
+  /** Resolves when the last attempt to store a document has ended. An aborted push does not wait for it. */
   #stored: Promise<unknown> = Promise.resolve();
   /** Functions that register the counters. They wait for the first revision, which has the names of the counters. */
   #waiting: (() => boolean)[] = [];
@@ -145,7 +153,8 @@ export class Ledger {
    * millisecond after the time of the previous push. Totals and time are stored before anything is sent. So the
    * totals may be sent any number of times, and are never in doubt; after an error, the next push sends the current totals.
    * Push after each settled revision, and at least every few minutes, because Prometheus forgets a sum after five
-   * minutes. You may add a revision during a push.
+   * minutes. You may add a revision during a push. If the signal aborts, the push ends at once, even during `store`; the
+   * next push or revision waits until the document is stored.
    *
    * @param store A function that stores the new document, as for {@link Ledger.add}.
    * @throws The errors of {@link push}; {@link TallyfoldError} with code `out_of_order` while another push of this
@@ -157,16 +166,23 @@ export class Ledger {
    */
   async push(options: LedgerPushOptions, store: Store): Promise<PushReport> {
     checkStore(store);
+    const { signal: given, now } = own(options);
+    const signal = optionalSignal(given);
     if (this.#isPushing) throw outOfOrder("another push is under way; await it first");
     this.#isPushing = true;
     try {
-      const { unixMs } = clocks(own(options).now)();
-      const totals = await this.#become((core) => {
+      const { unixMs } = clocks(now)();
+      const totals = this.#become((core) => {
+        signal?.throwIfAborted();
         const next = core.stamped(unixMs);
         const make = (...given: [object, string[], number]): CoreExport => next.totals(...given);
         return [next, withOptions(options, pushNames(), make)];
       }, store);
-      return await pushed(totals, options);
+      // After an abort, `pushed` only frees the totals, once they are stored.
+      return await awaited(
+        totals.then((all) => pushed(all, options)),
+        signal,
+      );
     } finally {
       this.#isPushing = false;
     }

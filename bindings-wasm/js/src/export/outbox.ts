@@ -1,10 +1,11 @@
 import type { CoreExport, CoreOutbox } from "../../wasm/tallyfold_export.js";
 import { reading } from "../files/origins.js";
+import { awaited } from "../http/abort.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import type { ExportFormat, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder, TallyfoldError } from "../values/error.js";
-import { own } from "../values/input.js";
+import { optionalSignal, own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 import { checkStore, type Store, stored } from "./store.js";
@@ -86,7 +87,7 @@ export class Outbox {
     if (typeof state !== "string") {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
-    await this.#alone(() => {
+    await this.#alone(undefined, () => {
       const { rows, revision: number } = changed(exportCore(), revision);
       return this.#become(this.#core.object.put(rows, number, state, this.#format));
     });
@@ -94,7 +95,8 @@ export class Outbox {
 
   /**
    * Sends the pending revision. Returns `undefined` if there is nothing to report. After an error, the revision is
-   * still pending: push again to resume, or {@link Outbox.drop} it.
+   * still pending: push again to resume, or {@link Outbox.drop} it. If the signal aborts, the push ends at once, even
+   * during `store`; what follows waits until the document is stored.
    *
    * If an earlier push was killed or aborted while it sent samples that are sent at most once, `unsure` of the
    * report is their number, even if nothing is pending any more. The document keeps this number until a push has
@@ -104,7 +106,8 @@ export class Outbox {
    * push or `drop` is under way.
    */
   async push(options: OutboxOptions): Promise<PushReport | undefined> {
-    return this.#alone(() => this.#push(options));
+    const signal = optionalSignal(own(options).signal);
+    return this.#alone(signal, () => this.#push(options, signal));
   }
 
   /**
@@ -112,7 +115,7 @@ export class Outbox {
    * left in doubt. Throws `out_of_order` while another `put`, push or `drop` is under way.
    */
   async drop(): Promise<void> {
-    await this.#alone(() => this.#clear());
+    await this.#alone(undefined, () => this.#clear());
   }
 
   /** Frees the memory now. */
@@ -121,18 +124,21 @@ export class Outbox {
   }
 
   /** Runs one action at a time. Two pushes would send the same samples, and one would drop a revision that was put in later. */
-  async #alone<T>(act: () => Promise<T>): Promise<T> {
+  async #alone<T>(signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> {
     if (this.#isBusy) throw outOfOrder("another put, push or drop is under way; await it first");
     this.#isBusy = true;
     try {
-      await this.#stored;
+      await awaited(this.#stored, signal);
       return await act();
     } finally {
       this.#isBusy = false;
     }
   }
 
-  async #push(options: OutboxOptions): Promise<PushReport | undefined> {
+  async #push(
+    options: OutboxOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<PushReport | undefined> {
     const core = this.#core.object;
     const all = { ...options, format: this.#format, finished: core.finished(this.#format) };
     const inDoubt = core.inDoubt();
@@ -143,26 +149,26 @@ export class Outbox {
     const pending = withOptions(all, pushNames(), make);
     if (pending === undefined) {
       if (inDoubt === 0n) return undefined;
-      await this.#acknowledge(inDoubt);
+      await this.#acknowledge(inDoubt, signal);
       return { messages: 0n, samples: 0n, bytes: 0n, retries: 0n, unsure: inDoubt, rejected: [] };
     }
     let report: PushReport;
     try {
       report = await pushed(pending, all, { inDoubt, store });
     } catch (error) {
-      if (TallyfoldError.is(error)) await this.#acknowledge(error.report?.unsure);
+      if (TallyfoldError.is(error)) await this.#acknowledge(error.report?.unsure, signal);
       throw error;
     }
-    await this.#clear();
-    await this.#acknowledge(report.unsure);
+    await awaited(this.#clear(), signal);
+    await this.#acknowledge(report.unsure, signal);
     return report;
   }
 
   /** Stores that the caller gets a report with this number of samples in doubt. */
-  async #acknowledge(unsure: bigint | undefined): Promise<void> {
+  async #acknowledge(unsure: bigint | undefined, signal: AbortSignal | undefined): Promise<void> {
     if (!unsure || this.#core.released) return;
-    // If this can't be stored, the next push reports the samples again.
-    await this.#become(this.#core.object.acknowledge(unsure)).catch(() => {});
+    // If this can't be stored, the next push reports the samples again. After an abort, the caller still gets the report.
+    await awaited(this.#become(this.#core.object.acknowledge(unsure)), signal).catch(() => {});
   }
 
   #clear(): Promise<void> {
