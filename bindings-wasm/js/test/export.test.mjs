@@ -97,13 +97,15 @@ describe("an export", () => {
     assert.deepEqual([...exportCounts(none, { format: "otlp" })], []);
   });
 
-  test("stays when the table is disposed of, and not when it is itself", () => {
+  test("stays when the table is disposed of, and not when it is itself", async () => {
     const own = table("odd");
     const exported = exportCounts(own, { format: "openmetrics" });
     own[Symbol.dispose]();
     assert.equal(exported.text(), text);
+    const stream = exported.stream();
     exported[Symbol.dispose]();
     assert.equal(thrownBy(() => exported.text()).code, "out_of_order");
+    assert.equal(await new Response(stream).text(), text);
     assert.equal(thrownBy(() => exportCounts(own, { format: "csv" })).code, "out_of_order");
   });
 

@@ -181,23 +181,27 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   }
 
   /**
-   * The pieces as a `ReadableStream`, for example for the body of a `Response`.
+   * The pieces as a `ReadableStream`, for example for the body of a `Response`. The stream stays valid when the
+   * export is disposed of.
    *
    * @example
    * const counts = exportCounts(table, { format: "csv" });
    * return new Response(counts.stream(), { headers: { "content-type": counts.mediaType } });
    */
   stream(): ByteStream {
-    const pieces = this[Symbol.iterator]();
+    // The stream may be read after the export was disposed of.
+    const pieces = new Handle(this.#core.object.pieces());
     const source: UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> = {
       pull(controller) {
-        const { done, value } = pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
+        const piece = pieces.object.nextPiece();
+        if (piece !== undefined) {
+          controller.enqueue(piece as Uint8Array<ArrayBuffer>);
+          return;
+        }
+        pieces.release();
+        controller.close();
       },
-      cancel() {
-        pieces.return?.();
-      },
+      cancel: () => pieces.release(),
     };
     return new ReadableStream(source, { highWaterMark: 0 });
   }
