@@ -71,6 +71,11 @@ describe("network_failed says what happened", () => {
     });
   }
 
+  test("also if a header of the caller is empty", async () => {
+    const error = await errorAt("https://localhost:1", { headers: { "x-trace": "" } });
+    assert.match(error.cause.message, /bad port/);
+  });
+
   test("a port that fetch refuses", async () => {
     const error = await errorAt("https://localhost:1");
     assert.equal(error.code, "network_failed");

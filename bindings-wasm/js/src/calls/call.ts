@@ -253,7 +253,8 @@ export class MachineRequest {
     const body = this.body();
     const sent = body === undefined ? {} : JSON.parse(new TextDecoder().decode(body));
     const bearer = this.headers().map(([, value]) => value.replace(/^Bearer /, ""));
-    return [...bearer, sent.client_secret].filter((it) => typeof it === "string");
+    // Every message quotes an empty text.
+    return [...bearer, sent.client_secret].filter(Boolean);
   }
 
   /** The method and the address. */
