@@ -7,7 +7,7 @@
 // responses. It imports no modules of a host.
 
 import type { ReadableStream as NodeStream } from "node:stream/web";
-import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.js";
+import { type CoreVisibleRows, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import { type BytesOf, bytesOf } from "./client/bytes_of.js";
 import type { Client } from "./client/client.js";
