@@ -1,17 +1,19 @@
-"""Lazy frames: they are what the eager frame is, and request only what a query needs."""
+"""Lazy frames: they are what the eager frame is, and read only what a query needs."""
 
 import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx2
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from service import busy_day
+from support import record
 
 import tallyfold
 from tallyfold import _scan as module
@@ -66,6 +68,11 @@ def frame(client: tallyfold.Client) -> pl.LazyFrame:
     return tallyfold.scan(client, "event_delivery", *DAY)
 
 
+@pytest.fixture
+def sums(client: tallyfold.Client) -> pl.LazyFrame:
+    return tallyfold.scan(client, "event_delivery", *DAY, sums_only=True)
+
+
 def eager(
     client: tallyfold.Client, dimensions: list[tallyfold.DimensionName], **options: Any
 ) -> pl.DataFrame:
@@ -82,20 +89,67 @@ def test_it_is_the_eager_frame(client: tallyfold.Client, frame: pl.LazyFrame) ->
     assert_frame_equal(frame.collect(engine="streaming"), expected)
 
 
-def test_only_the_dimensions_that_are_used_are_requested(
-    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+SUCCESS = pl.col("success").sum()
+TOTAL = pl.col("success") + pl.col("errors")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda frame: frame.with_columns(total=TOTAL).filter(pl.col("total") > 50).select(SUCCESS),
+        lambda frame: (
+            frame.rename({"errors": "failed"}).filter(pl.col("failed") > 3).select(SUCCESS)
+        ),
+        lambda frame: (
+            frame.with_columns(pl.col("errors").cast(pl.Int64))
+            .filter(pl.col("errors") > 3)
+            .select(SUCCESS)
+        ),
+        lambda frame: frame.select(pl.col("success").filter(pl.col("errors") > 3).sum()),
+        lambda frame: frame.select(
+            pl.when(pl.col("errors") > 3).then(pl.col("success")).otherwise(0).sum()
+        ),
+        lambda frame: frame.filter(TOTAL.max().over("window_start") == TOTAL).select(SUCCESS),
+        lambda frame: pl.concat(
+            [frame.filter(pl.col("errors") > 3).select(SUCCESS), frame.select(SUCCESS)]
+        ),
+        lambda frame: frame.select(pl.len(), pl.col("errors").max(), pl.col("success").mean()),
+        lambda frame: frame.with_row_index().filter(pl.col("index") < 20).select(SUCCESS),
+        lambda frame: pl.SQLContext(frame=frame).execute(
+            "SELECT sum(a) FROM (SELECT success AS a, errors + filtered AS b FROM frame) "
+            "WHERE b > 10"
+        ),
+    ],
+)
+def test_a_query_has_the_result_of_the_eager_frame(
+    client: tallyfold.Client,
+    watched: Watched,
+    query: Callable[[pl.LazyFrame], pl.LazyFrame],
 ) -> None:
+    """polars doesn't pass all conditions on, so the rows must not depend on what it passes on."""
+    hours = DAY[0], TEN - timedelta(hours=8)
+    table = client.collect("event_delivery", *hours, ALL)
+    expected = query(pl.LazyFrame(table.by_window()).drop("complete")).collect()
+    watched.asked.clear()
+    assert_frame_equal(query(tallyfold.scan(client, "event_delivery", *hours)).collect(), expected)
+    assert watched.dimensions().keys() == {tuple(ALL)}
+
+
+def test_for_sums_only_the_dimensions_that_are_used_are_requested(
+    client: tallyfold.Client, watched: Watched, sums: pl.LazyFrame
+) -> None:
+    frame = sums
     columns = ["window_start", "reason", "integration", "success"]
     selected = frame.select(columns).collect()
     assert watched.dimensions() == {("integration", "reason"): 96}
     assert_frame_equal(selected, eager(client, ["integration", "reason"]).select(columns))
 
     watched.asked.clear()
-    sums = frame.group_by("write_key").agg(pl.col(COUNTS).sum()).sort("write_key").collect()
+    found = frame.group_by("write_key").agg(pl.col(COUNTS).sum()).sort("write_key").collect()
     assert watched.dimensions() == {("write_key",): 96}
     whole = eager(client, ALL)
     assert_frame_equal(
-        sums, whole.group_by("write_key").agg(pl.col(COUNTS).sum()).sort("write_key")
+        found, whole.group_by("write_key").agg(pl.col(COUNTS).sum()).sort("write_key")
     )
 
     watched.asked.clear()
@@ -130,18 +184,20 @@ def test_a_filter_on_time_reads_only_those_windows(
 
 
 def test_a_filter_on_a_dimension_comes_before_rows(
-    client: tallyfold.Client, frame: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch
+    client: tallyfold.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    dimensions: list[tallyfold.DimensionName] = ["integration", "reason"]
+    frame = tallyfold.scan(client, "event_delivery", *DAY, dimensions)
     made: list[int] = []
-    make = module._frame  # noqa: SLF001 - where rows are made
+    make = module._Source._frame  # noqa: SLF001 - where rows are made
 
     def spy(*arguments: Any) -> pl.DataFrame:
         frame = make(*arguments)
         made.append(len(frame))
         return frame
 
-    monkeypatch.setattr(module, "_frame", spy)
-    whole = eager(client, ["integration", "reason"])
+    monkeypatch.setattr(module._Source, "_frame", spy)  # noqa: SLF001
+    whole = eager(client, dimensions)
     name = pl.col("integration")
     columns = ["integration", "reason", "success"]
     for condition in [
@@ -191,9 +247,10 @@ def test_any_condition_gives_what_polars_gives(client: tallyfold.Client) -> None
 
 
 def test_a_condition_on_counts_is_about_rows_of_all_dimensions(
-    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+    client: tallyfold.Client, watched: Watched, sums: pl.LazyFrame
 ) -> None:
     """Otherwise the same condition would leave other events, whatever else is selected."""
+    frame = sums
     whole = eager(client, ALL)
     watched.asked.clear()
     many = pl.col("errors") > 3
@@ -241,8 +298,8 @@ def test_a_source_takes_the_first_rows_before_the_condition(
     sources: list[Any] = []
 
     class Source(module._Source):  # noqa: SLF001 - polars never asks for both
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
             sources.append(self)
 
     monkeypatch.setattr(module, "_Source", Source)
@@ -282,6 +339,49 @@ def test_ragged_ranges_and_silence(watched: Watched, client: tallyfold.Client) -
         assert nothing.select("success").sum().collect().item() == 0
 
 
+class Slow(httpx2.BaseTransport):
+    """A service that answers no query of 8 minutes or more in time."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox) -> None:
+        self._sandbox = sandbox.transport()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        asked = json.loads(request.content)
+        if "start" in asked:
+            start, end = (datetime.fromisoformat(asked[name]) for name in ("start", "end"))
+            if end - start >= timedelta(minutes=8):
+                return httpx2.Response(504)
+        return self._sandbox.handle_request(request)
+
+
+@pytest.mark.parametrize("settle", [3600, 1e12])
+def test_a_window_that_is_read_in_halves_is_one_window(settle: float) -> None:
+    sandbox = tallyfold.Sandbox()
+    for minute, count in [(7, 4), (12, 2), (16, 1), (29, 8), (31, 16)]:
+        record(sandbox, "success", "crm", count=count, at=f"2026-01-01T00:{minute:02}:30Z")
+    ragged = "2026-01-01T00:07:00Z", "2026-01-01T00:33:00Z"
+    plan = list(tallyfold.Plan(*ragged, "15m"))
+    with tallyfold.Client(
+        cluster_endpoint="https://sandbox.example",
+        transport=Slow(sandbox),
+        max_retries=0,
+        **sandbox.credentials,
+    ) as client:
+        frame = tallyfold.scan(client, "event_delivery", *ragged, ["integration"], settle=settle)
+        rows = frame.collect()
+        assert rows["window_start"].to_list() == [window.start for window in plan]
+        assert rows["window_end"].to_list() == [window.end for window in plan]
+        assert rows["success"].to_list() == [6, 9, 16]
+        assert rows["settled"].to_list() == [settle == 3600] * 3
+        for condition in [
+            pl.col("window_start") == plan[0].start,
+            pl.col("window_start") == plan[1].start,
+            pl.col("window_end") <= plan[1].end,
+            pl.col("window_start") > plan[1].start,
+        ]:
+            assert_frame_equal(frame.filter(condition).collect(), rows.filter(condition))
+
+
 def test_what_is_read_early_is_not_settled() -> None:
     sandbox = busy_day()
     with connect(sandbox) as client:
@@ -312,6 +412,7 @@ def test_what_can_not_be_is_refused_at_once(client: tallyfold.Client, watched: W
         ((client, "event_delivery", *DAY, []), {}, "dimensions"),
         ((client, "event_delivery", *DAY), {"window": "7m"}, "window"),
         ((client, "event_delivery", *DAY), {"keep": "total"}, "keep"),
+        ((client, "event_delivery", *DAY), {"sums_only": "no"}, "sums_only"),
     ]
     for arguments, options, argument in cases:
         with pytest.raises(tallyfold.ConfigError) as caught:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from tallyfold._arguments import Dimensions, Instant, Step
 from tallyfold._client.client import Client
-from tallyfold._errors import ArgumentTypeError, wrong_type
+from tallyfold._errors import ArgumentTypeError, check_flag, wrong_type
 from tallyfold._extras import installed
 from tallyfold._names import DimensionName, MetricName
+from tallyfold._ranges.planned import by_plan
 from tallyfold._tallyfold import CountTable, Plan
 from tallyfold._time import Window
 from tallyfold._values import COUNTS
@@ -44,20 +45,20 @@ def scan(
     start: Instant,
     end: Instant,
     dimensions: Dimensions | None = None,
+    *,
+    sums_only: bool = False,
     **options: Unpack[ScanArguments],
 ) -> "polars.LazyFrame":
     """Returns the counts of `[start, end)` as a `polars.LazyFrame`, which reads what a query needs.
 
     The columns are the same as in an exported file: `window_start`, `window_end` and `settled`, a
     column for each dimension, and `success`, `errors` and `filtered` as unsigned 64-bit integers.
-    There is a row for each window and each group.
+    There is a row for each window and each group by all `dimensions`, so each query has the same
+    result as with the whole frame in memory.
 
-    The frame requests only the dimensions that a query uses, and groups by them: without a column
-    of reasons, rows are not split by reason. So sums are the same as sums of the whole frame, but
-    the number of rows is not: use `sum`, not `len`, `max` or `mean`. A filter on the counts of
-    single rows applies to rows by all `dimensions`, so it requests all of them. A filter on
-    `window_start` and `window_end` reads only the windows that match. A filter on one dimension is
-    applied before rows are made. Windows are read in batches, and `head` ends the reading early.
+    A filter on `window_start` and `window_end` reads only the windows that match. A filter on one
+    dimension is applied before rows are made. Windows are read in batches, and `head` ends the
+    reading early.
 
     Args:
         client: the client that reads the counts whenever the frame is collected. Keep it open.
@@ -66,6 +67,10 @@ def scan(
         end: a timestamp after `start`, in the same forms.
         dimensions: the dimensions that queries may use, in the order of the columns; by default,
             all of the metric.
+        sums_only: whether the queries do nothing with the counts except add them up with `sum`.
+            Each query then requests only the dimensions that it uses, and rows are groups by these
+            dimensions. The sums are the same, but all other results that depend on single rows
+            differ: `len`, `max`, `mean`, and conditions on counts.
         **options: `window`, `concurrency`, `finest`, `settle` and `patience` of `Client.collect`.
 
     Raises:
@@ -87,7 +92,8 @@ def scan(
     pl, plugins = installed(message, "polars", "polars.io.plugins")
     if not isinstance(client, Client):
         raise wrong_type("client", "want a Client", client)
-    source = _Source(client, metric, start, end, dimensions, options)
+    check_flag("sums_only", sums_only)
+    source = _Source(client, metric, start, end, dimensions, options, sums_only=sums_only)
     time, count = pl.Datetime("us", "UTC"), pl.UInt64
     schema: dict[str, Any] = {
         **dict.fromkeys(TIMES, time),
@@ -114,10 +120,12 @@ class _Source:
         end: Instant,
         dimensions: Dimensions | None,
         options: ScanArguments,
+        *,
+        sums_only: bool,
     ) -> None:
         """Checks the arguments, and sends nothing."""
         for name in options.keys() - ScanArguments.__annotations__.keys():
-            wanted = f"want one of {', '.join(ScanArguments.__annotations__)}"
+            wanted = f"want one of {', '.join(['sums_only', *ScanArguments.__annotations__])}"
             message = f"unknown_argument: {name}: {wanted}, for `scan` reads what a query needs"
             raise ArgumentTypeError(message, code="unknown_argument", argument=name)
         if dimensions is None:
@@ -129,7 +137,9 @@ class _Source:
         machine = client._machine.collect(metric, start, end, dimensions, **options)  # noqa: SLF001
         self._batch = machine.concurrency * WINDOWS_AT_ONCE
         self._first = machine.concurrency
-        self._plan = Plan(start, end, options.get("window", "15m"))
+        self._step = options.get("window", "15m")
+        self._plan = Plan(start, end, self._step)
+        self._sums_only = sums_only
         self.dimensions = tuple(dimensions)
 
     def read(
@@ -144,11 +154,7 @@ class _Source:
         If there are `rows`, reads only that many rows, and then applies the predicate to them.
         """
         columns = self.schema.names() if columns is None else columns
-        needed = {*predicate.meta.root_names()} if predicate is not None else set()
-        # Rows by fewer dimensions have other counts, so a condition would keep other events.
-        if needed & {*COUNTS}:
-            needed.update(self.dimensions)
-        dimensions = [name for name in self.dimensions if name in needed.union(columns)]
+        dimensions = self._requested({*columns}, predicate)
         parts = [] if predicate is None else _conjuncts(predicate)
         # The rows that the predicate removes count, too, so nothing may be left out before.
         is_narrowed = rows is None
@@ -161,7 +167,7 @@ class _Source:
             narrowed = _narrowed(table, dimensions, parts) if is_narrowed else table
             if narrowed is None:
                 continue
-            frame = _frame(narrowed, self.schema)
+            frame = self._frame(narrowed, some)
             if left is not None:
                 frame = frame.head(left)
                 left -= frame.height
@@ -169,6 +175,17 @@ class _Source:
                 frame = frame.filter(predicate)
             frame = frame.select(columns)
             yield from frame.iter_slices(batch_rows) if batch_rows else [frame]
+
+    def _requested(self, columns: set[str], predicate: "polars.Expr | None") -> list[str]:
+        """Returns the dimensions that rows have.
+
+        Rows by fewer dimensions have other counts. polars does not pass on all conditions on
+        counts, so the dimensions don't follow from the columns and the predicate.
+        """
+        needed = {*predicate.meta.root_names()} if predicate is not None else set()
+        if not self._sums_only or needed & {*COUNTS}:
+            return list(self.dimensions)
+        return [name for name in self.dimensions if name in needed | columns]
 
     def _windows(self, parts: "list[polars.Expr]") -> list[Window]:
         """Returns the windows that the conditions on their times keep."""
@@ -212,6 +229,25 @@ class _Source:
             **self._options,
         )
 
+    def _frame(self, table: CountTable, windows: list[Window]) -> "polars.DataFrame":
+        """Makes the rows of adjacent windows."""
+        import polars as pl
+
+        start, end = windows[0].start, windows[-1].end
+        series, unsettled = by_plan(table, start, self._step)
+        frame = pl.DataFrame(series).with_columns(
+            pl.col("window_start").clip(lower_bound=start),
+            pl.col("window_end").clip(upper_bound=end),
+        )
+        changing = pl.Series(unsettled, dtype=self.schema["window_start"])
+        missing = [
+            pl.lit("").cast(dtype).alias(name)
+            for name, dtype in self.schema.items()
+            if name not in frame.columns
+        ]
+        settled = ~pl.col("window_start").is_in(changing.implode())
+        return frame.with_columns(*missing, settled=settled).select(self.schema.names())
+
 
 def _conjuncts(predicate: "polars.Expr") -> "list[polars.Expr]":
     """Returns the conditions that a predicate joins by `and`."""
@@ -238,15 +274,3 @@ def _narrowed(
             return None
         table = table.filter(**{dimension: values})
     return table
-
-
-def _frame(table: CountTable, schema: "polars.Schema") -> "polars.DataFrame":
-    import polars as pl
-
-    frame = pl.DataFrame(table.by_window())
-    missing = [
-        pl.lit("").cast(dtype).alias(name)
-        for name, dtype in schema.items()
-        if name not in frame.columns
-    ]
-    return frame.with_columns(missing).select(schema.names())
