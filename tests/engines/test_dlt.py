@@ -20,6 +20,7 @@ import dlt
 import httpx2
 import pytest
 import tallyfold
+import tallyfold.dlt
 from tallyfold.dlt import source
 
 START = datetime(2026, 1, 30, tzinfo=UTC)
@@ -233,6 +234,65 @@ def test_a_window_that_is_read_in_halves_is_one_window(world: World) -> None:
     assert run() == [(*window, Decimal(9), False)]
 
 
+def test_a_larger_settle_reads_again_what_a_checkpoint_has(world: World, tmp_path: Path) -> None:
+    start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=6)
+    event = {"event_name": "order_placed", "write_key": "web", "integration": "crm", "outcome": "success"}
+
+    def run(**options: Any) -> list[tuple[Any, ...]]:
+        end = start + timedelta(hours=1)
+        counts = source(world.client, start, end, checkpoint=tmp_path / "checkpoint", **options)
+        # Both metrics use the same checkpoint.
+        world.pipeline().run(counts.with_resources("event_delivery", "event_ingestion"))
+        return world.rows("select sum(success), count(distinct settled), min(window_start) from event_delivery")
+
+    world.sandbox.record(timestamp=start, count=5, **event)
+    assert run() == [(Decimal(5), 1, start)]
+    world.sandbox.record(timestamp=start, count=2, **event)
+    assert run(settle=24 * 3600) == [(Decimal(7), 1, start)]
+    world.sandbox.record(timestamp=start, count=1, **event)
+    assert run(settle=24 * 3600) == [(Decimal(8), 1, start)]
+    with pytest.raises(tallyfold.ConfigError, match="checkpoint"):
+        source(world.client, start, checkpoint=7)  # type: ignore[arg-type]
+
+
+def test_a_killed_backfill_resumes_from_its_checkpoint(world: World, tmp_path: Path) -> None:
+    days = 3
+
+    def backfill() -> Any:
+        end = START + timedelta(days=days)
+        counts = source(world.client, START, end, checkpoint=str(tmp_path / "checkpoint"))
+        return counts.with_resources("event_delivery")
+
+    def kill(row: dict[str, Any]) -> dict[str, Any]:
+        if row["window_start"] >= START + timedelta(days=days - 1):
+            raise KeyboardInterrupt
+        return row
+
+    killed = backfill()
+    killed.event_delivery.add_map(kill)
+    with pytest.raises(BaseException, match="extract"):
+        world.pipeline().run(killed)
+    assert world.sandbox.stats["event_delivery"] == days * 96
+    # The killed run has stored nothing in the warehouse.
+    shutil.rmtree(world.folder)
+    world.pipeline().run(backfill())
+    assert world.sandbox.stats["event_delivery"] == days * 96
+    assert world.counts() == world.truth()
+
+
+def test_windows_are_whole_wherever_the_range_starts(world: World) -> None:
+    world.record(timedelta(minutes=10), "chat", 7)
+    columns = "window_start, window_end, success"
+    for minutes in (7, 0, 14):
+        start = START + timedelta(minutes=minutes)
+        counts = source(world.client, start, START + timedelta(minutes=40))
+        world.pipeline().run(counts.with_resources("event_delivery"))
+        found = world.rows(f"select {columns} from event_delivery where integration = 'chat'")
+        assert found == [(START, START + timedelta(minutes=15), Decimal(7))]
+    (edges,) = world.rows("select min(window_start), max(window_end) from event_delivery")
+    assert edges == (START, START + timedelta(minutes=40))
+
+
 @pytest.mark.parametrize(
     ("pages", "records"),
     [
@@ -243,6 +303,25 @@ def test_a_window_that_is_read_in_halves_is_one_window(world: World) -> None:
         (["a text", "a text"], ["a text"]),
         ([7, 7], [7]),
         ([{}], []),
+        (
+            [{"data": {"logs": [1], "x": {}}, "meta": {"page": 1}}, {"data": {"logs": []}, "meta": {"page": 2}}],
+            [1],
+        ),
+        (
+            [
+                {"logs": [7], "links": [{"self": "?page=1", "next": "?page=2"}]},
+                {"logs": [], "links": [{"self": "?page=2", "next": "?page=3"}]},
+                {"logs": [], "links": [{"self": "?page=3", "next": "?page=4"}]},
+            ],
+            [
+                {"logs": [7], "links": [{"self": "?page=1", "next": "?page=2"}]},
+                {"logs": [], "links": [{"self": "?page=2", "next": "?page=3"}]},
+            ],
+        ),
+        (
+            [{"log": {"id": 50, "page": 1}}, {"log": {"id": 51, "page": 2}}, {"log": {"id": 51, "page": 3}}],
+            [{"log": {"id": 50, "page": 1}}, {"log": {"id": 51, "page": 2}}],
+        ),
     ],
 )
 def test_audit_logs_of_any_form_end(pages: list[Any], records: list[Any]) -> None:
@@ -264,6 +343,28 @@ def test_audit_logs_of_any_form_end(pages: list[Any], records: list[Any]) -> Non
     ) as client:
         resource = source(client, START).resources["audit_logs"]
         assert [row["record"] for row in resource] == records
+
+
+def test_audit_logs_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallyfold.dlt, "MOST_PAGES", 20)
+    asked: list[int] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/token"):
+            return httpx2.Response(200, json={"access_token": "t", "expires_in": 86_400})
+        asked.append(int(request.url.params["page"]))
+        return httpx2.Response(200, json=[{"id": 1000 + len(asked)}])
+
+    with tallyfold.Client(
+        cluster_endpoint="https://cluster.example",
+        base_url="https://cluster.example",
+        auth_url="https://cluster.example",
+        transport=httpx2.MockTransport(respond),
+        **tallyfold.Sandbox().credentials,
+    ) as client:
+        with pytest.raises(Exception, match="body_limit: the audit logs don't end after 20 pages"):
+            list(source(client, START).resources["audit_logs"])
+        assert asked == list(range(1, 21))
 
 
 def test_without_an_end_only_windows_that_have_ended_are_read(world: World) -> None:

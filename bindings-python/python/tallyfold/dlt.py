@@ -13,7 +13,8 @@ It needs `pip install 'tallyfold[dlt]'` and the packages of the destination.
 
 import hashlib
 import json
-from bisect import bisect_right
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,10 +22,11 @@ from decimal import Decimal
 from typing import Any
 
 from tallyfold._client.client import Client
-from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._errors import ConfigError, ResponseError, invalid, wrong_type
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
-from tallyfold._tallyfold import CountTable
+from tallyfold._ranges.planned import by_plan
+from tallyfold._tallyfold import Plan, Series
 from tallyfold._time import Window
 from tallyfold._values import COUNTS
 
@@ -42,6 +44,9 @@ DAY = timedelta(days=1)
 
 LOGS_OF_A_PAGE = 100
 
+MOST_PAGES = 10_000
+"""The maximum number of pages of audit logs: a million records."""
+
 
 def source(
     client: Client,
@@ -53,7 +58,7 @@ def source(
     cluster: str | None = None,
     settle: float = 3600,
     provisional: bool = True,
-    checkpoint: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     concurrency: int = 8,
 ) -> DltSource:
     """Returns the resources `event_delivery`, `event_ingestion` and `audit_logs` of a cluster.
@@ -68,7 +73,8 @@ def source(
 
     Args:
         client: the client that reads the counts. The source does not close it.
-        start: the start of the first window.
+        start: the time that the first window contains. Windows start at multiples of their length
+            in UTC, so the first one may start earlier.
         end: the end of the last window. By default, the newest window that has ended is the last.
         dimensions: the dimensions of the rows. For ingestion, `reason` is left out.
         window: the length of the windows.
@@ -79,7 +85,8 @@ def source(
             larger `settle` reads their windows again.
         provisional: whether to load windows whose counts may still change. In their rows, `settled`
             is false, and the next run reads them again. Without such windows, rows never change.
-        checkpoint: a folder in which a run finds what a killed run has read; see `Client.collect`.
+        checkpoint: a folder in which a run finds what a killed run with the same `settle` has read;
+            see `Client.collect`. It contains a folder for each metric and each `settle`.
         concurrency: how many requests are under way at the same time.
 
     Raises:
@@ -102,15 +109,15 @@ def source(
     if name is None:
         raise invalid(ConfigError, "cluster", "want a name for the cluster of this client")
     now = datetime.now(UTC)
-    windows = ended_windows(start, end, window, now)
+    windows = _whole(ended_windows(start, end, window, now), end, window, now)
     options: dict[str, Any] = {"window": window, "concurrency": concurrency, "settle": settle}
     # Begins a collect of any range, which checks the options before anything is read.
     client._machine.collect("event_ingestion", now - DAY, now, ["integration"], **options)  # noqa: SLF001
-    if checkpoint is not None:
-        options |= {"checkpoint": checkpoint, "drop_old": True}
-    settled_until = now - timedelta(seconds=settle)
+    if not isinstance(checkpoint, str | os.PathLike | None):
+        raise wrong_type("checkpoint", "want the path or the address of a folder", checkpoint)
+    folder = None if checkpoint is None else os.fspath(checkpoint)
     reading = _Reading(
-        client, windows, tuple(dimensions), name, identity, options, provisional, settled_until
+        client, windows, tuple(dimensions), name, identity, options, provisional, now, folder
     )
 
     # The function has no arguments, because dlt would look for them in its configuration.
@@ -120,6 +127,20 @@ def source(
         return [*resources, _audit_logs(client, name)]
 
     return counts()
+
+
+def _whole(
+    windows: list[Window], end: datetime | str | None, step: str, now: datetime
+) -> list[Window]:
+    """Lets the first window start at a multiple of the step.
+
+    A run replaces rows with the same start of a window. If this start depended on the start of the
+    range, the rows of two runs could count the same events.
+    """
+    if not windows:
+        return windows
+    first, second = Plan(windows[0].start, windows[0].start + 3 * DAY, step)[:2]
+    return ended_windows(first.end - (second.end - second.start), end, step, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +154,8 @@ class _Reading:
     identity: str | None
     options: dict[str, Any]
     provisional: bool
-    settled_until: datetime
+    now: datetime
+    checkpoint: str | None
 
     def resource(self, metric: MetricName) -> DltResource:
         names = self.dimensions
@@ -158,12 +180,19 @@ class _Reading:
     ) -> Iterator[list[dict[str, Any]]]:
         # dlt stores the state together with the rows, or not at all.
         state = self._state(names)
+        settle, step = self.options["settle"], self.options["window"]
+        settled_until = self.now - timedelta(seconds=settle)
         settled = [
             # With a larger `settle` than before, some windows are no longer settled.
-            (_time(start), min(_time(end), self.settled_until))
+            (_time(start), min(_time(end), settled_until))
             for start, end in state["settled"]
-            if _time(start) < self.settled_until
+            if _time(start) < settled_until
         ]
+        options = dict(self.options)
+        if self.checkpoint is not None:
+            # A window that is settled for a small `settle` must be read again for a larger one.
+            options["checkpoint"] = f"{self.checkpoint.rstrip('/')}/{metric}-{settle:.15g}"
+            options["drop_old"] = True
         due = [
             one
             for one in self.windows
@@ -178,16 +207,14 @@ class _Reading:
             ):
                 count += 1
             read, due = due[:count], due[count:]
-            table = self.client.collect(metric, read[0].start, read[-1].end, names, **self.options)
-            # A window that was read in halves is provisional if one of its halves is.
-            provisional = {
-                one
-                for one in read
-                if any(part.start < one.end and one.start < part.end for part in table.provisional)
-            }
-            rows = _rows_of(self.cluster, table, read, names, provisional)
+            start, end = read[0].start, read[-1].end
+            table = self.client.collect(metric, start, end, names, **options)
+            # If this run is killed, the next one needs what was read from the first window on.
+            options.pop("drop_old", None)
+            series, provisional = by_plan(table, start, step)
+            rows = _rows_of(self.cluster, series, read, names, provisional)
             yield [row for row in rows if row["settled"] or self.provisional]
-            settled += [(one.start, one.end) for one in read if one not in provisional]
+            settled += [(one.start, one.end) for one in read if one.start not in provisional]
             state["settled"] = [
                 [start.isoformat(), end.isoformat()] for start, end in _joined(settled)
             ]
@@ -251,35 +278,27 @@ def _joined(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, date
 
 def _rows_of(
     cluster: str,
-    table: CountTable,
+    series: Series,
     windows: list[Window],
     names: tuple[DimensionName, ...],
-    provisional: set[Window],
+    provisional: list[datetime],
 ) -> Iterator[dict[str, Any]]:
-    """Yields the rows of all windows. A window without events has one, with null dimensions.
-
-    A merge replaces all rows with the same start, so a window that was read in halves has the sums
-    of its halves.
-    """
-    starts = [window.start for window in windows]
-    groups: list[dict[tuple[str | None, ...], list[int]]] = [{} for _ in windows]
-    for one in table.by_window():
-        sums = groups[bisect_right(starts, one.window.start) - 1]
-        values = tuple(one.dimensions.values())
-        before = sums.get(values, [0] * len(COUNTS))
-        counts = (one.success, one.errors, one.filtered)
-        sums[values] = [sum(pair) for pair in zip(before, counts, strict=True)]
-    for window, sums in zip(windows, groups, strict=True):
-        if not sums:
-            sums[(None,) * len(names)] = [0] * len(COUNTS)
-        for group, of_group in sums.items():
+    """Yields the rows of all windows. A window without events has one, with null dimensions."""
+    groups: dict[datetime, list[tuple[tuple[str | None, ...], tuple[int, int, int]]]]
+    groups = {window.start: [] for window in windows}
+    for row in series:
+        counts = (row.success, row.errors, row.filtered)
+        groups[row.window.start].append((tuple(row.dimensions.values()), counts))
+    nothing = ((None,) * len(names), (0, 0, 0))
+    for window in windows:
+        for group, counts in groups[window.start] or [nothing]:
             yield {
                 "cluster": cluster,
                 "window_start": window.start,
                 "window_end": window.end,
-                "settled": window not in provisional,
+                "settled": window.start not in provisional,
                 **dict(zip(names, group, strict=True)),
-                **dict(zip(COUNTS, map(Decimal, of_group), strict=True)),
+                **dict(zip(COUNTS, map(Decimal, counts), strict=True)),
             }
 
 
@@ -293,20 +312,20 @@ def _audit_logs(client: Client, cluster: str) -> DltResource:
     def records() -> Iterator[list[dict[str, Any]]]:
         """The records as JSON, because the service reference (4.2) does not show their fields."""
         previous: object = None
-        page = 1
-        while True:
+        for page in range(1, MOST_PAGES + 1):
             body = client.audit_logs(page=page, per_page=LOGS_OF_A_PAGE)
             found = _records(body)
-            # A service that ignores the page sends the same records for ever. If a page is one
-            # record, its fields may contain the page's number.
-            content = found if found != [body] else _nested(body)
+            # A service that ignores the page sends the same records for ever.
+            content = found if found != [body] else _content(body, page)
             if not found or content == previous:
                 return
             yield [
                 {"cluster": cluster, "digest": _digest(record), "record": record}
                 for record in found
             ]
-            previous, page = content, page + 1
+            previous = content
+        message = f"body_limit: the audit logs don't end after {MOST_PAGES} pages"
+        raise ResponseError(message, code="body_limit")
 
     return records
 
@@ -314,16 +333,36 @@ def _audit_logs(client: Client, cluster: str) -> DltResource:
 def _records(body: Any) -> list[Any]:  # noqa: ANN401 - any JSON
     """Returns the records of a page.
 
-    They are the page itself, if it is a list, or its only field that is a list. If there is no such
-    field, or more than one, the whole page is one record; but if all its lists are empty, there is
-    no record.
+    They are the page itself, if it is a list, or its only field that is a list. If its fields are
+    no lists, the fields of its objects count in the same way. If there is no list, or more than
+    one, the whole page is one record; but if all lists are empty, there is no record.
     """
     if isinstance(body, list):
         return body
-    lists = [value for value in _nested(body).values() if isinstance(value, list)]
+    level, lists = [body], list[Any]()
+    while level and not lists:
+        level = [value for one in level for value in _nested(one).values()]
+        lists = [value for value in level if isinstance(value, list)]
     if len(lists) == 1:
-        return lists[0]
+        found: list[Any] = lists[0]
+        return found
     return [body] if any(lists) or (body and not lists) else []
+
+
+def _content(body: Any, page: int) -> str:  # noqa: ANN401 - any JSON
+    """Returns what a page that is one record contains, for a comparison with the previous page.
+
+    The page's number and its neighbours may be in any field, for example in a link, so they become
+    relative to the page. Fields that are neither objects nor lists don't count.
+    """
+
+    def relative(number: re.Match[str]) -> str:
+        ahead = int(number[0]) - page
+        return f"page{ahead:+}" if abs(ahead) <= 1 else number[0]
+
+    return re.sub(
+        r"(?<![\d.])\d{1,9}(?![\d.])", relative, json.dumps(_nested(body), sort_keys=True)
+    )
 
 
 def _nested(body: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
