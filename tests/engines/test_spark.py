@@ -1,5 +1,6 @@
 """`tallyfold.spark` in local mode with two executors: batches, filters, and streams that are killed and resumed."""
 
+import json
 import os
 import random
 import re
@@ -7,17 +8,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import tallyfold
 import tallyfold.spark
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, LessThan
+from pyspark.sql.types import StructType
+from tallyfold._ranges.parts import Assignment, Outcome, encoded
 
 DAY = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 WINDOWS = 96
@@ -92,6 +97,92 @@ def test_filters_reach_the_service(spark: SparkSession, sandbox: tallyfold.Sandb
     assert sums(frame.where("window_start > '2027-01-01'"), "integration") == {}
     assert sums(frame.where("integration in ('CRM', 'SMS') and integration = 'Billing'"), "integration") == {}
     assert sandbox.stats["event_delivery"] == before
+
+
+ADDRESS = "https://cluster.example"
+QUARTER = timedelta(minutes=15)
+
+
+class Troubled(httpx2.BaseTransport):
+    """A service that answers some queries with 504."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox, is_slow: Callable[[datetime, datetime], bool]) -> None:
+        self.is_slow = is_slow
+        self._sandbox = sandbox.transport()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = json.loads(request.content)
+        if "start" in body and self.is_slow(*(datetime.fromisoformat(body[name]) for name in ("start", "end"))):
+            return httpx2.Response(504)
+        return self._sandbox.handle_request(request)
+
+    def client(self, sandbox: tallyfold.Sandbox) -> tallyfold.Client:
+        return tallyfold.Client(cluster_endpoint=ADDRESS, transport=self, max_retries=0, **sandbox.credentials)
+
+
+def record(sandbox: tallyfold.Sandbox, at: datetime, count: int) -> None:
+    sandbox.record(at, "success", event_name="order", write_key="web", integration="crm", count=count)
+
+
+@pytest.mark.parametrize("settle", [3600, 10**10])
+def test_rows_have_the_windows_of_the_range(sandbox: tallyfold.Sandbox, monkeypatch: pytest.MonkeyPatch, settle: int) -> None:
+    del sandbox
+    quiet, midnight = tallyfold.Sandbox(), datetime(2026, 1, 1, tzinfo=UTC)
+    for minute, count in [(3, 64), (8, 4), (12, 2), (16, 1), (29, 8), (31, 16)]:
+        record(quiet, midnight + timedelta(minutes=minute), count)
+    # Each window is read in parts.
+    troubled = Troubled(quiet, lambda start, end: end - start >= timedelta(minutes=8))
+
+    def read_part(assignment: Assignment) -> Outcome:
+        with troubled.client(quiet) as client:
+            table = client.collect(*assignment.query, **assignment.options)
+        return Outcome(assignment.part.task, encoded(table))
+
+    monkeypatch.setattr(tallyfold.spark, "read_part", read_part)
+    schema = StructType().add("window_start", "timestamp").add("window_end", "timestamp").add("settled", "boolean")
+    schema = schema.add("integration", "string").add("success", "long")
+
+    def read(*filters: Filter) -> list[tuple[Any, ...]]:
+        options = {"start": "2026-01-01T00:07:00Z", "end": "2026-01-01T00:40:00Z", "partitions": "1", "settle": str(settle)}
+        reader = tallyfold.spark.CountsSource(options).reader(schema)
+        assert list(reader.pushFilters(list(filters))) == list(filters)
+        batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+        return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+    edges = [midnight + timedelta(minutes=minute) for minute in (7, 15, 30, 40)]
+    rows = [(*edges[place : place + 2], settle == 3600, "crm", count) for place, count in enumerate([6, 9, 16])]
+    assert read() == rows
+    start, end = ("window_start",), ("window_end",)
+    assert read(EqualTo(start, edges[0])) == rows[:1]
+    assert read(LessThan(start, edges[1])) == rows[:1]
+    assert read(GreaterThan(end, edges[2])) == rows[2:]
+
+
+def test_a_stream_waits_for_a_service_that_is_down() -> None:
+    sandbox = tallyfold.Sandbox()
+    first = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
+    for quarter in range(4):
+        record(sandbox, first + quarter * QUARTER, quarter + 1)
+    # The first two windows can be read.
+    troubled = Troubled(sandbox, lambda start, _: start >= first + 2 * QUARTER)
+    options = {"start": first.isoformat(), "end": (first + 4 * QUARTER).isoformat()}
+    stream = tallyfold.spark.CountsSource(options).streamReader(StructType().add("integration", "string"))
+    stream._client = troubled.client(sandbox)
+
+    def counts(offset: dict[str, str]) -> list[object]:
+        return [row[-3] for row in tallyfold.spark._unpacked(offset["changes"])]
+
+    try:
+        some = stream.latestOffset(stream.initialOffset())
+        assert counts(some) == [1, 2]
+        assert stream.latestOffset(some) == some
+        troubled.is_slow = lambda *_: False
+        assert counts(stream.latestOffset(some)) == [3, 4]
+        sandbox.inject("status", endpoint="event_delivery", status=403)
+        with pytest.raises(tallyfold.ServiceError, match="forbidden"):
+            stream.latestOffset(some)
+    finally:
+        stream.stop()
 
 
 def test_a_schema_requests_its_dimensions_only(spark: SparkSession) -> None:

@@ -27,6 +27,7 @@ from tallyfold._errors import ConfigError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
 from tallyfold._ranges.parts import Assignment, Part, decoded
+from tallyfold._ranges.planned import by_plan
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Now, Window
@@ -34,6 +35,7 @@ from tallyfold._values import COUNTS
 
 try:
     import pyarrow as pa
+    import pyarrow.compute as pc
     from pyspark.sql import SparkSession
     from pyspark.sql.datasource import (
         DataSource,
@@ -283,7 +285,8 @@ class CountsReader(DataSourceReader):
             return
         if self._values:
             table = table.filter(**self._values)
-        yield from _batches(table, self._query.window, partition.cluster, self._schema)
+        rows = _rows_of(table, partition.assignment.part.window, self._query.window)
+        yield from _batches(rows, partition.cluster, self._schema)
 
 
 def _is_kept(one: Filter, window: Window) -> bool:
@@ -317,11 +320,21 @@ def _identity(client: Client) -> str:
         raise invalid(ConfigError, "cluster", message) from error
 
 
-def _batches(
-    table: CountTable, window: str, cluster: str, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a table, window by window, with the columns of a schema."""
-    rows = pa.table(table.by_window(window))
+def _rows_of(table: CountTable, part: Window, step: str) -> pa.Table:
+    """Returns the rows of adjacent windows, with the windows' own edges."""
+    series, unsettled = by_plan(table, part.start, step)
+    rows = pa.table(series)
+    starts, ends = rows["window_start"], rows["window_end"]
+    first, last = (pa.scalar(edge, starts.type) for edge in (part.start, part.end))
+    starts = pc.if_else(pc.less(starts, first), first, starts)
+    ends = pc.if_else(pc.greater(ends, last), last, ends)
+    settled = pc.invert(pc.is_in(starts, value_set=pa.array(unsettled, starts.type)))
+    own = {"window_start": starts, "window_end": ends, "settled": settled}
+    return pa.table({name: own.get(name, rows[name]) for name in rows.column_names})
+
+
+def _batches(rows: pa.Table, cluster: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yields rows with the columns of a schema."""
     columns = []
     for field in schema:
         if field.name == "cluster":
@@ -374,7 +387,8 @@ class CountsStreamReader(DataSourceStreamReader):
             settle=query.settle,
             reread=query.reread,
             state=start["state"] or None,
-            patience=0,
+            # If the service is down, this micro-batch ends, and a later one tries again.
+            patience=None,
         )
         rows: list[list[object]] = []
         read = 0
