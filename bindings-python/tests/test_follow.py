@@ -196,6 +196,35 @@ def test_an_interrupt_loses_no_revision(clock: Clock, function: str, event: str)
             assert total == truth, position
 
 
+@pytest.mark.parametrize("event", ["call", "return"])
+@pytest.mark.parametrize(
+    "function", ["_read", "_next", "now", "settle", "Drive.__init__", "Revision.__init__"]
+)
+@pytest.mark.parametrize("stores_each", [False, True])
+def test_the_state_after_an_interrupt_has_what_was_yielded(
+    clock: Clock, function: str, event: str, *, stores_each: bool
+) -> None:
+    clock.ms = 6 * 3_600_000
+    with Service(busy_day()).client() as client:
+        truth = client.collect("event_delivery", *SIX_HOURS, DIMENSIONS).totals.success
+        for position in range(4):
+            options: Any = {"window": "1h", "end": SIX_HOURS[1], "settle": 0}
+            revisions = client.follow("event_delivery", START, DIMENSIONS, **options)
+            total = 0
+            with interrupting(function, event, position), contextlib.suppress(KeyboardInterrupt):
+                for revision in revisions:
+                    total += revision.changes.total_delta.success
+                    if stores_each:
+                        revisions.state()
+            state = revisions.state()
+            # The iterator itself resumes there, too.
+            rest = sum(revision.changes.total_delta.success for revision in revisions)
+            assert total + rest == truth, position
+            resumed = client.follow("event_delivery", START, DIMENSIONS, **options, state=state)
+            total += sum(revision.changes.total_delta.success for revision in resumed)
+            assert total == truth, position
+
+
 def test_tasks_follow_too(clock: Clock) -> None:
     service, sums = Service(tallyfold.Sandbox()), Sums()
     total = late_events(service.sandbox, clock)

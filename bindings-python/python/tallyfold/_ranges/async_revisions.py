@@ -48,6 +48,8 @@ class AsyncRevisions(AsyncIterator[Revision]):
         self._log = OutageLog()
         self._callers = 0
         self._was_interrupted = False
+        # A state with all revisions that were yielded, and no other; `None` if it must be computed.
+        self._yielded: str | None = None
 
     def __aiter__(self) -> Self:
         """Returns itself."""
@@ -63,15 +65,16 @@ class AsyncRevisions(AsyncIterator[Revision]):
         self._callers += 1
         try:
             # An interrupt such as Ctrl-C may come at any call, but not between two lines without
-            # a call. Because of it, the caller may not get a revision that `state` already
-            # contains, or this loop may not get the machine's next step.
+            # a call. Because of it, the caller may not get a revision that the machine's
+            # state already contains, or this loop may not get the machine's next step.
             if self._was_interrupted and self._callers == 1:
                 revision = self._machine.recover()
                 self._was_interrupted = False
                 if revision is not None:
+                    self._yielded = None
                     return revision
             revision = await self._next()
-            self._was_interrupted = False
+            self._was_interrupted, self._yielded = False, None
             return revision
         finally:
             self._callers -= 1
@@ -108,6 +111,9 @@ class AsyncRevisions(AsyncIterator[Revision]):
                     self._machine.settle(drive.task, drive.call, Now.read())
                 raise
             thrown = error
+        # If an interrupt keeps the revision from the caller, this is what `state` returns.
+        if self._yielded is None:
+            self._yielded = self._machine.state()
         try:
             revision = self._machine.settle(drive.task, drive.call, Now.read())
         except TallyfoldError as error:
@@ -140,7 +146,13 @@ class AsyncRevisions(AsyncIterator[Revision]):
         >>> second.window
         Window('2026-01-01T00:15:00Z', '2026-01-01T00:30:00Z')
         """
-        return self._machine.state()
+        if self._was_interrupted and self._yielded is not None:
+            return self._yielded
+        state = self._machine.state()
+        if self._callers == 0:
+            # A caller that stores the state of each revision computes each state only once.
+            self._yielded = state
+        return state
 
     async def close(self) -> None:
         """Ends the iteration, and any wait for a revision.
