@@ -7,6 +7,7 @@ import json
 import pickle
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -121,9 +122,10 @@ def waits(monkeypatch: pytest.MonkeyPatch, clock: Callable[[int], None]) -> list
     return waited
 
 
-def counted(rows: int = 3) -> tallyfold.CountTable:
+def counted(rows: int = 3, more: str = "") -> tallyfold.CountTable:
     aggregator = tallyfold.Aggregator(["integration"])
-    aggregator.push(body(({"integration": f"n{row:03}"}, row, 1, 2) for row in range(rows)))
+    names = (f"n{row:03}{more}" for row in range(rows))
+    aggregator.push(body(({"integration": name}, row, 1, 2) for row, name in enumerate(names)))
     return aggregator.finish()
 
 
@@ -333,6 +335,33 @@ def test_a_receiver_that_is_too_slow(push: Pusher) -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/write"
         with pytest.raises(tallyfold.ServiceError) as raised:
             push(counted(), "influx", url, patience=0, timeout=0.1)
+    assert raised.value.code == "timed_out"
+
+
+def test_a_receiver_that_reads_too_slowly(push: Pusher) -> None:
+    done = threading.Event()
+
+    def read(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        # Each wait of a write is short, but all of them together take much longer than the timeout.
+        with connection, contextlib.suppress(OSError):
+            while not done.wait(0.05) and connection.recv(65_536, socket.MSG_WAITALL):
+                pass
+
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        reader = threading.Thread(target=read, args=[listener])
+        reader.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/write"
+        table = counted(22_000, "x" * 1000)
+        begin = time.monotonic()
+        with pytest.raises(tallyfold.ServiceError) as raised:
+            push(table, "influx", url, patience=0, timeout=2, max_bytes=30_000_000)
+        assert time.monotonic() - begin < 10
+        done.set()
+        reader.join()
     assert raised.value.code == "timed_out"
 
 

@@ -100,6 +100,33 @@ def test_an_interrupted_thread_hands_over(sandbox: tallyfold.Sandbox) -> None:
     assert sandbox.stats["control_token"] == 1
 
 
+def test_closing_a_follow_ends_its_wait_for_the_token_of_another_call() -> None:
+    fetching, release = threading.Event(), threading.Event()
+
+    def provide(_: str) -> tuple[str, int]:
+        fetching.set()
+        release.wait(60)
+        raise LookupError
+
+    with (
+        ThreadPoolExecutor(2) as threads,
+        tallyfold.Client(cluster_endpoint=ADDRESS, access_token=provide, max_retries=0) as client,
+    ):
+        leader = threads.submit(ask, client)
+        fetching.wait()
+        revisions = client.follow("event_delivery", START, ["reason"], window="15m")
+        follower = threads.submit(list, revisions)
+        while not client._token_moved._waiters:  # type: ignore[attr-defined]  # noqa: SLF001
+            threading.Event().wait(0.001)
+        try:
+            revisions.close()
+            assert follower.result(10) == []
+        finally:
+            release.set()
+        with pytest.raises(tallyfold.AuthError):
+            leader.result()
+
+
 def test_a_cancelled_task_hands_over(sandbox: tallyfold.Sandbox) -> None:
     inner = sandbox.async_transport()
 

@@ -1,11 +1,15 @@
 """Deadlines where single waits are short and many."""
 
+import asyncio
 import gzip
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import httpx2
 import pytest
@@ -78,6 +82,85 @@ def test_a_bad_address_leaves_time_for_the_next(
             cluster_endpoint=f"http://localhost:{port}", timeout=1, **sandbox.credentials
         )
         assert ask(held.enter_context(client)) == 12
+
+
+MANY = 120
+
+
+class Crowded(tallyfold.Sandbox):
+    """A service that answers only once this many queries have come at the same time."""
+
+    def __init__(self, **_: Any) -> None:
+        self._crowd = threading.Barrier(MANY)
+
+    def handle(self, method: str, target: str, *rest: Any) -> tallyfold.SandboxResponse:
+        if "/analytics/" in target:
+            self._crowd.wait(60)
+        return super().handle(method, target, *rest)
+
+
+@pytest.mark.parametrize("in_tasks", [False, True])
+def test_each_request_has_a_connection(*, in_tasks: bool) -> None:
+    sandbox = Crowded(seed=1)
+    day = "2026-01-01T00:00:00Z", "2026-01-01T10:00:00Z"
+    many: Any = {"window": "5m", "concurrency": MANY}
+
+    async def collect(**options: Any) -> tallyfold.CountTable:
+        async with tallyfold.AsyncClient(**options) as client:
+            return await client.collect("event_delivery", *day, ["integration"], **many)
+
+    with tallyfold.serve(sandbox) as server:
+        options: Any = {"cluster_endpoint": server.url, "max_retries": 0, **sandbox.credentials}
+        if in_tasks:
+            table = asyncio.run(collect(**options))
+        else:
+            with tallyfold.Client(**options) as client:
+                table = client.collect("event_delivery", *day, ["integration"], **many)
+    assert len(table.windows) == MANY
+
+
+@pytest.mark.parametrize("phase", ["connect", "tls"])
+def test_close_ends_the_beginning_of_a_connection(phase: str) -> None:
+    with ExitStack() as held:
+        accepted = threading.Event()
+        if phase == "connect":
+            address = f"http://127.0.0.1:{held.enter_context(nobody_at(('127.0.0.1', 0)))}"
+            tried = socket.socket.connect_ex
+
+            def connect_ex(connection: socket.socket, to: Any) -> int:
+                number = tried(connection, to)
+                accepted.set()
+                return number
+
+            patch = held.enter_context(pytest.MonkeyPatch.context())
+            patch.setattr(socket.socket, "connect_ex", connect_ex)
+        else:
+            listener = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+            address = f"https://127.0.0.1:{listener.getsockname()[1]}"
+
+            def accept() -> None:
+                connection = held.enter_context(listener.accept()[0])
+                # The beginning of a handshake, which is never answered.
+                connection.recv(1)
+                accepted.set()
+
+            acceptor = threading.Thread(target=accept)
+            acceptor.start()
+            held.callback(acceptor.join)
+        client = tallyfold.Client(
+            cluster_endpoint=address,
+            access_token=lambda _: ("a-token", 60),
+            timeout=60,
+            max_retries=0,
+        )
+        with ThreadPoolExecutor(1) as threads:
+            asking = threads.submit(ask, client)
+            assert accepted.wait(30)
+            begin = time.monotonic()
+            client.close()
+            with pytest.raises(RuntimeError, match="this Client is closed"):
+                asking.result()
+        assert time.monotonic() - begin < 10
 
 
 def test_a_name_without_an_address() -> None:

@@ -78,7 +78,12 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
 
     def _reader(self) -> "Reader":
         stop = Stop(self._closing)
-        return Reader(lambda call: self._drive(call, stop), self._check_usable, stop)
+        return Reader(
+            lambda call: self._drive(call, stop),
+            self._check_usable,
+            stop,
+            lambda: self._stop(stop),
+        )
 
     def _shut(self) -> None:
         self._closed = True
@@ -186,12 +191,17 @@ class Reader:
     """Drives the calls of a follow one after the other, until it is closed."""
 
     def __init__(
-        self, drive: Callable[[Call[CountTable]], None], check: Callable[[], None], stop: Stop
+        self,
+        drive: Callable[[Call[CountTable]], None],
+        check: Callable[[], None],
+        stop: Stop,
+        end: Callable[[], None],
     ) -> None:
-        """Drives nothing yet."""
+        """Drives nothing yet. `end` sets `stop`, and wakes the threads that wait for a token."""
         self.drive = drive
         self.check = check
         self._stop = stop
+        self._end = end
         self._closed = False
 
     def is_closed(self) -> bool:
@@ -205,4 +215,4 @@ class Reader:
     def close(self) -> None:
         """Closes the reader, which ends its waits and transfers."""
         self._closed = True
-        self._stop.set()
+        self._end()

@@ -3,17 +3,21 @@
 import errno
 import os
 import select
+import selectors
 import socket
 import ssl
 import threading
 import time
 from collections.abc import AsyncIterable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import httpcore2
 import httpx2
+
+# httpcore2 exports only the backend, which opens its connections in a way that can't be stopped.
+from httpcore2._backends.sync import SyncStream
 
 from tallyfold._http.decoding import decoder, is_decoded
 from tallyfold._http.network import Network
@@ -42,13 +46,23 @@ __all__ = [
 
 
 class _Pool(TypedDict):
-    max_connections: int
+    max_connections: int | None
     max_keepalive_connections: int
     keepalive_expiry: float
 
 
-POOL: _Pool = {"max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
-"""How many connections a transport may have, and for how many seconds it keeps idle ones."""
+POOL: _Pool = {"max_connections": None, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
+"""How many idle connections a transport keeps, and for how many seconds.
+
+There is no limit for connections, because the core limits the requests: a request that waited for a
+connection would use up its timeout.
+"""
+
+CONNECT_SLICE = 0.1
+"""After how many seconds a thread that waits for a new connection checks whether it must stop."""
+
+WRITE_SLICE = 16 * 1024
+"""How many bytes are written at once: so few that a socket that accepts bytes accepts them all."""
 
 OK = 200
 """The status of a response whose body is the result."""
@@ -141,10 +155,20 @@ def body_of(response: httpx2.Response) -> Iterator[bytes]:
     decoding.end()
 
 
-def _time_left(timeout: float | None) -> float | None:
+def _check_stop() -> None:
     stop = _stop.get()
     if stop is not None and stop.is_set():
         raise httpcore2.ReadError("the exchange was stopped")
+
+
+def _cutting(connection: object) -> AbstractContextManager[None]:
+    """Lets the stop of the surrounding `deadline` end the transfer in the block."""
+    stop = _stop.get()
+    return nullcontext() if stop is None else stop.cutting(connection)
+
+
+def _time_left(timeout: float | None) -> float | None:
+    _check_stop()
     end = _end.get()
     if end is None:
         return timeout
@@ -346,7 +370,6 @@ def check_answer(response: httpcore2.Response) -> None:
 class _DeadlineBackend(httpcore2.NetworkBackend):
     def __init__(self, idle: Idle) -> None:
         self._idle = idle
-        self._inner = httpcore2.SyncBackend()
 
     def connect_tcp(
         self,
@@ -356,29 +379,73 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
+        del local_address, socket_options  # The pool has none.
         # The addresses are tried here one after the other, because the standard library would let
         # each address of a name take the whole time.
         addresses = _addresses_of(host, port)
-        for tried, address in enumerate(addresses, 1):
+        for tried, (family, address) in enumerate(addresses, 1):
             left = _time_left(timeout)
             # Each address gets an equal part of the time, even if an earlier one does not answer.
             part = None if left is None else left / (len(addresses) - tried + 1)
             try:
-                stream = self._inner.connect_tcp(address, port, part, local_address, socket_options)
-                return _DeadlineStream(stream, self._idle)
+                return _DeadlineStream(SyncStream(_connected(family, address, part)), self._idle)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if tried == len(addresses):
                     raise
         raise httpcore2.ConnectError("the name has no address")
 
 
-def _addresses_of(host: str, port: int) -> list[str]:
+def _addresses_of(host: str, port: int) -> list[tuple[int, Any]]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     # A name that DNS can't represent raises a `UnicodeError`.
     except (OSError, UnicodeError) as error:
         raise httpcore2.ConnectError(str(error)) from error
-    return [str(address[0]) for *_, address in found]
+    return [(family, address) for family, *_, address in found]
+
+
+def _connected(family: int, address: Any, seconds: float | None) -> socket.socket:  # noqa: ANN401 - it depends on the family
+    try:
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            _connect(connection, address, seconds)
+        except BaseException:
+            connection.close()
+            raise
+    except OSError as error:
+        raise httpcore2.ConnectError(str(error)) from error
+    return connection
+
+
+def _connect(connection: socket.socket, address: Any, seconds: float | None) -> None:  # noqa: ANN401
+    end = None if seconds is None else time.monotonic() + seconds
+    # On some systems, shutting a socket down does not end its `connect`, so this waits in slices.
+    connection.settimeout(0)
+    number = connection.connect_ex(address)
+    if number in (errno.EINPROGRESS, errno.EWOULDBLOCK):
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_WRITE)
+            while not selector.select(_slice_until(end)):
+                _check_stop()
+        number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if number != 0:
+        raise OSError(number, os.strerror(number))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _slice_until(end: float | None) -> float:
+    left = CONNECT_SLICE if end is None else end - time.monotonic()
+    if left <= 0:
+        raise httpcore2.ConnectTimeout("there was no connection in time")
+    return min(left, CONNECT_SLICE)
+
+
+def _own(connection: object) -> AbstractContextManager[object]:
+    """Returns a socket for a connection that TLS moves to a socket of its own."""
+    if isinstance(connection, socket.socket) and not isinstance(connection, ssl.SSLSocket):
+        return closing(connection.dup())
+    # TLS within TLS uses the socket that is there.
+    return nullcontext(connection)
 
 
 class _DeadlineStream(Reusable, httpcore2.NetworkStream):
@@ -390,17 +457,16 @@ class _DeadlineStream(Reusable, httpcore2.NetworkStream):
         left = _time_left(timeout)
         if last := self.last_byte():
             return last
-        with self._cutting(), self.reading():
+        with _cutting(self.get_extra_info("socket")), self.reading():
             return self.but_last_byte(self._inner.read(max_bytes, left))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self.before_write()
-        with self._cutting():
-            self._inner.write(buffer, _time_left(timeout))
-
-    def _cutting(self) -> AbstractContextManager[None]:
-        stop = _stop.get()
-        return nullcontext() if stop is None else stop.cutting(self.get_extra_info("socket"))
+        view = memoryview(buffer)
+        with _cutting(self.get_extra_info("socket")):
+            # The timeout of a socket applies to each piece that the other side accepts.
+            for at in range(0, len(view), WRITE_SLICE):
+                self._inner.write(bytes(view[at : at + WRITE_SLICE]), _time_left(timeout))
 
     def close(self) -> None:
         self._inner.close()
@@ -412,7 +478,8 @@ class _DeadlineStream(Reusable, httpcore2.NetworkStream):
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
         left = _time_left(timeout)
-        inner = self._inner.start_tls(ssl_context, server_hostname, left)
+        with _own(self.get_extra_info("socket")) as connection, _cutting(connection):
+            inner = self._inner.start_tls(ssl_context, server_hostname, left)
         return _DeadlineStream(inner, self._idle)
 
     def get_extra_info(self, info: str) -> object:
