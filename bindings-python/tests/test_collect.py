@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import itertools
+import json
 import pickle
 import signal
 import socket
@@ -12,6 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from service import (
@@ -422,6 +424,85 @@ def test_cancelling_a_task(service: Service, phase: str) -> None:
     begin = time.monotonic()
     asyncio.run(main())
     assert time.monotonic() - begin < 10
+
+
+def test_a_cancel_scope_of_anyio_stores_what_was_read(service: Service) -> None:
+    class Shelf:
+        def __init__(self) -> None:
+            self.segments: dict[str, bytes] = {}
+
+        def load(self, name: str) -> bytes | None:
+            return self.segments.get(name)
+
+        async def save(self, name: str, data: bytes) -> None:
+            # Meanwhile, other windows are read, and the scope cancels the task in each turn.
+            for _ in range(20):
+                await asyncio.sleep(0)
+            self.segments[name] = data
+
+    async def main() -> None:
+        shelf = Shelf()
+        async with service.async_client() as client:
+            with anyio.CancelScope() as scope:
+
+                def stop(progress: tallyfold.Progress) -> None:
+                    if progress.done > 20:
+                        scope.cancel()
+
+                with pytest.raises(asyncio.CancelledError) as caught:
+                    await client.collect(
+                        "event_delivery",
+                        *DAY,
+                        DIMENSIONS,
+                        checkpoint=shelf,
+                        on_progress=stop,
+                    )
+                error: Any = caught.value
+                assert asyncio.all_tasks() == {asyncio.current_task()}
+                raise error
+            read = len(error.partial.windows)
+            assert read > 20
+            service.asked.clear()
+            await client.collect("event_delivery", *DAY, DIMENSIONS, checkpoint=shelf)
+            assert len(service.asked) == 96 - read
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_after_an_error_is_a_cancellation(service: Service) -> None:
+    ending = asyncio.Event()
+
+    class Stubborn(Service):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            answer = await super().handle_async_request(request)
+            if json.loads(request.content).get("start", DAY[0]) != DAY[0]:
+                try:
+                    await ending.wait()
+                finally:
+                    ending.set()
+                    for _ in range(20):
+                        await asyncio.sleep(0)
+            return answer
+
+    def fail(_: tallyfold.Progress) -> None:
+        raise LookupError
+
+    async def main() -> None:
+        async with Stubborn(service.sandbox).async_client() as client:
+            collecting = client.collect(
+                "event_delivery", *DAY, DIMENSIONS, on_progress=fail, concurrency=2
+            )
+            task = asyncio.create_task(collecting)
+            await ending.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await task
+            error: Any = caught.value
+            assert isinstance(error.__cause__, LookupError)
+            assert error.gaps
+            assert await other_tasks() == []
+
+    asyncio.run(main())
 
 
 def test_a_transport_that_never_waits_leaves_others_their_turns() -> None:

@@ -234,8 +234,10 @@ class _Stream(Reusable, httpcore2.AsyncNetworkStream):
                 await self._receiver.drained()
 
     async def aclose(self) -> None:
-        # Does not wait until the other side confirms that the connection is closed.
-        if self._transport.get_extra_info("ssl_object") is None:
+        # Does not wait until the other side confirms that the connection is closed. The rest of a
+        # request that was given up is not sent.
+        has_rest = self._transport.get_write_buffer_size() > 0
+        if self._transport.get_extra_info("ssl_object") is None and not has_rest:
             self._transport.close()
         else:
             self._transport.abort()

@@ -1,10 +1,12 @@
 """Drives a long range: workers read window after window, the caller does the rest."""
 
+from functools import partial
+
 from tallyfold._calls.callbacks import async_finished
 from tallyfold._files.async_keeper import AsyncKeeper
 from tallyfold._ranges.async_executing import AsyncExecuting
 from tallyfold._ranges.collect_run import CollectRun, noted
-from tallyfold._ranges.tasks import Tasks
+from tallyfold._ranges.tasks import Tasks, async_to_its_end
 from tallyfold._tallyfold import CountTable
 
 __all__ = ["collect"]
@@ -45,8 +47,13 @@ async def _work(run: CollectRun, keeper: AsyncKeeper, workers: Tasks | AsyncExec
                 for progress in reports:
                     await async_finished("on_progress", run.report(progress))
         except BaseException as error:
-            await workers.dismiss()
-            with noted(error):
-                await keeper.save()
+            await async_to_its_end(partial(_end, keeper, workers, error), error)
             run.hand_over_to(error)
             raise
+
+
+async def _end(keeper: AsyncKeeper, workers: Tasks | AsyncExecuting, error: BaseException) -> None:
+    """Ends all that is under way, and stores what was read."""
+    await workers.dismiss()
+    with noted(error):
+        await keeper.save()

@@ -11,7 +11,7 @@ from tallyfold._calls.steps import Drive
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 
-__all__ = ["AsyncBell", "AsyncDriving", "AsyncTokens", "Tasks", "async_aside"]
+__all__ = ["AsyncBell", "AsyncDriving", "AsyncTokens", "Tasks", "async_aside", "async_to_its_end"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -114,6 +114,24 @@ class AsyncBell:
             return False
         self._rung.clear()
         return True
+
+
+async def async_to_its_end(work: Callable[[], Awaitable[None]], error: BaseException) -> None:
+    """Does what must be done after an error, even if the task is cancelled again and again.
+
+    The cancel scopes of anyio do this. If the task is cancelled after another error, raises the
+    cancellation.
+    """
+    working = asyncio.ensure_future(work())
+    cancelled = None
+    while not working.done():
+        try:
+            await asyncio.wait([working])
+        except asyncio.CancelledError as again:
+            cancelled = again
+    working.result()
+    if cancelled is not None and not isinstance(error, asyncio.CancelledError):
+        raise cancelled from error
 
 
 async def async_aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

@@ -11,7 +11,7 @@ from tallyfold._calls.steps import Drive
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 
-__all__ = ["Bell", "Driving", "Threads", "Tokens", "aside"]
+__all__ = ["Bell", "Driving", "Threads", "Tokens", "aside", "to_its_end"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,6 +136,11 @@ class Bell:
                 return False
         self._rung.clear()
         return True
+
+
+def to_its_end(work: Callable[[], None], error: BaseException) -> None:  # noqa: ARG001 - for tasks
+    """Does what must be done after an error."""
+    work()
 
 
 def aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
