@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from service import DAY, busy_day
+from support import connect
 
+import tallyfold
 from tallyfold._files.file import create, replace, replacing
 
 
@@ -41,6 +44,36 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
         create(path, b"other")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_relative_path_is_that_of_the_folder_where_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.chdir(first)
+    ledger, outbox = tallyfold.Ledger("totals.json"), tallyfold.Outbox("outbox.json", "otlp-json")
+    with connect(busy_day()) as client:
+        follow = client.follow("event_delivery", DAY[0], ["reason"], window="1h", end=DAY[1])
+        ledger.add(next(follow), follow.state())
+        monkeypatch.chdir(second)
+        for revision in follow:
+            ledger.add(revision, follow.state())
+        outbox.put(revision, follow.state())
+        monkeypatch.chdir(first)
+        client.collect(
+            "event_delivery",
+            *DAY,
+            ["reason"],
+            checkpoint="days",
+            on_progress=lambda _: monkeypatch.chdir(second),
+        )
+    assert list(second.iterdir()) == []
+    monkeypatch.chdir(first)
+    assert tallyfold.Ledger("totals.json").openmetrics() == ledger.openmetrics()
+    assert tallyfold.Outbox("outbox.json", "otlp-json").state == outbox.state
+    assert {path.name for path in first.iterdir()} == {"totals.json", "outbox.json", "days"}
 
 
 @BOTH

@@ -19,7 +19,10 @@ RETRY_WAITS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
 
 
 def given_path(argument: str, path: object, wanted: str = "want a path") -> pathlib.Path:
-    """Returns the caller's path. Refuses a path that no file can have."""
+    """Returns the caller's path, which stays the same if the working folder changes.
+
+    Refuses a path that no file can have.
+    """
     if not isinstance(path, (str, os.PathLike)):
         raise wrong_type(argument, wanted, path)
     try:
@@ -37,7 +40,7 @@ def given_path(argument: str, path: object, wanted: str = "want a path") -> path
     if not is_possible:
         message = "a path can't contain NUL or half of a surrogate pair"
         raise invalid(ConfigError, argument, message)
-    return pathlib.Path(text)
+    return pathlib.Path(text).absolute()
 
 
 def found_at(path: pathlib.Path, *, follow: bool = True) -> os.stat_result | None:
