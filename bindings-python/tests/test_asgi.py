@@ -680,6 +680,36 @@ def test_more_than_the_queue_holds_is_shed(sandbox: tallyfold.Sandbox) -> None:
     run(test)
 
 
+def test_requests_for_tokens_wait_for_their_turn(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        service = Holding(sandbox)
+        options: dict[str, Any] = {"hand_out_tokens": True, "concurrency": 1, "queue": 1}
+        app = PageServer(client_of(sandbox, transport=service), allow, **options)
+        metrics = asyncio.create_task(post(app, PATH))
+        await until(lambda: service.under_way == 1)
+        asked = [asyncio.create_task(post(app, "/token/control", {})) for _ in range(3)]
+        await until(lambda: sum(task.done() for task in asked) == 2)
+        service.answers.set()
+        assert (await metrics).status_code == 200
+        statuses = [response.status_code for response in await asyncio.gather(*asked)]
+        assert sorted(statuses) == [200, 503, 503]
+
+    run(test)
+
+
+def test_requests_for_tokens_fail_at_once_after_a_refusal(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        client = client_of(sandbox, client_secret="wrong")
+        app = PageServer(client, allow, hand_out_tokens=True)
+        for _ in range(3):
+            answer = await post(app, "/token/control", {})
+            assert answer.json()["code"] == "token_refused"
+            # Like a query, a request for a token sends nothing for ten seconds after a refusal.
+            assert sandbox.stats["control_token"] == 1
+
+    run(test)
+
+
 def test_large_answers_are_compressed() -> None:
     async def test() -> None:
         seeded = tallyfold.Sandbox(seed=1)

@@ -40,7 +40,7 @@ from collections.abc import (
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote
 
 from tallyfold._arguments import PagesArguments
@@ -111,6 +111,8 @@ LEAST_IN_THREAD = 64 * 1024
 """A body of more bytes is compressed in a thread, so that the event loop isn't blocked."""
 
 LOGGER = logging.getLogger("tallyfold")
+
+T = TypeVar("T")
 
 ENTRY_BYTES = 500
 """About how many bytes an answer takes in memory in addition to its key and its body."""
@@ -318,7 +320,7 @@ class PageServer:
             return failed_answer(error.code, error.status, str(error), error.retry_after, None)
         try:
             if kind == "token":
-                token, seconds = await self._client.token(*asked)
+                token, seconds = await self._driven(self._client._machine.token(*asked))  # noqa: SLF001
                 return good_answer(
                     json.dumps({"accessToken": token, "expiresIn": seconds}).encode()
                 )
@@ -405,8 +407,13 @@ class PageServer:
 
     async def _asked(self, call: Call[Any], limit: "_Limit | None" = None) -> tuple[Answer, Any]:
         """Drives a call. Returns the body from the service as an answer, and the call's output."""
-        call._fail_fast(self._failures if limit is None else limit.since)  # noqa: SLF001
         copying = _Copying(call)
+        output = await self._driven(cast("Call[Any]", copying), limit)
+        return good_answer(b"".join(copying.pieces)), output
+
+    async def _driven(self, call: Call[T], limit: "_Limit | None" = None) -> T:
+        """Drives a call when it is its turn, and without waiting for a service that is down."""
+        call._fail_fast(self._failures if limit is None else limit.since)  # noqa: SLF001
         async with contextlib.AsyncExitStack() as turns:
             if limit is not None:
                 await turns.enter_async_context(limit.turns)
@@ -414,8 +421,7 @@ class PageServer:
             else:
                 await self._turn()
             turns.callback(self._turns.release)
-            output = await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
-        return good_answer(b"".join(copying.pieces)), output
+            return await self._client._run(call)  # noqa: SLF001
 
     @property
     def _failures(self) -> int:
