@@ -22,12 +22,15 @@ export interface Place {
   readonly views: Readonly<Record<string, string>>;
 }
 
+/** The names of the parameters with the states of the views, such as `destinations.sort`. */
+const VIEW_STATE = /^\w+\.\w+$/;
+
 /** Parses the state from the text of a link. Leaves out a range, dimension, unit, zone or mark that isn't valid. */
 export function placeIn(text: string): Place {
   const all = new URLSearchParams(text);
   const where: { [N in Dimension]?: string[] } = {};
   for (const name of NAMES) if (all.has(name)) where[name] = all.getAll(name);
-  const views = Object.fromEntries([...all].filter(([name]) => /^\w+\.\w+$/.test(name)));
+  const views = Object.fromEntries([...all].filter(([name]) => VIEW_STATE.test(name)));
   const one = (name: string) => all.get(name) ?? undefined;
   const by = NAMES.find((name) => name === one("by"));
   const unit = (["counts", "percent"] as const).find((name) => name === one("unit"));
@@ -50,6 +53,12 @@ export function placeIn(text: string): Place {
     ...(isMarked && start && end && { marked: { start, end } }),
     ...(one("mark") === "" && { marked: undefined }),
   };
+}
+
+/** Whether a parameter of an address belongs to the dashboard. */
+export function isOwn(name: string): boolean {
+  const others = ["view", "cluster", "by", "unit", "zone", "range", "where", "mark"];
+  return others.includes(name) || NAMES.some((it) => it === name) || VIEW_STATE.test(name);
 }
 
 /**

@@ -70,7 +70,7 @@ export function crumbs(where: Where, go: (where: Where) => void): TemplateResult
     for (const [name, value] of kept) where[name] = [...(where[name] ?? []), value];
     go(where);
   };
-  return html`<nav class="crumbs" aria-label="Shown rows">
+  return html`<nav class="crumbs" aria-label="Shown rows" tabindex="-1">
     ${
       all.length === 0
         ? html`<span class="muted">All events</span>`

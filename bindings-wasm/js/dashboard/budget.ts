@@ -90,7 +90,8 @@ export class Budget extends View {
   }
 
   async #judge(): Promise<void> {
-    const { shown } = this;
+    // Rows with a reason have events of one kind only, so budgets are those of all reasons.
+    const shown = this.wholeOf("table") ?? this.shown;
     if (!shown) return;
     try {
       const health = await import("../src/health.js");
@@ -157,6 +158,7 @@ export class Budget extends View {
       )}
       <p class="note-below">
         At 100%, this range used exactly its part of the budget. An alert fires when the budget is used several times too fast.
+        ${this.where.reason ? "The filter by reason does not apply here, because shares refer to the events of all reasons." : nothing}
       </p>
       ${marks(this.#states)}
     </div>`;

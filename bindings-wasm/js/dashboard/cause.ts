@@ -5,6 +5,7 @@ import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/he
 import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
+import type { DashboardQuery } from "./elements.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { slotsOf, stepFor } from "./slots.js";
@@ -186,11 +187,19 @@ export class Cause extends View {
     return `${span(marked.start, marked.end)} ${zoneAt(marked.start)}`;
   }
 
+  /** The measures to choose from. Rows with a reason have events of one kind only, so their shares mean nothing. */
+  get #measures(): [Measure, string][] {
+    const all = Object.entries(MEASURES) as [Measure, string][];
+    return this.where.reason ? all.filter(([name]) => !name.endsWith("_rate")) : all;
+  }
+
+  get #usualMeasure(): Measure {
+    return this.where.reason ? "events" : "error_rate";
+  }
+
   get #measure(): Measure {
     const { measure } = this.state;
-    return measure !== undefined && Object.hasOwn(MEASURES, measure)
-      ? (measure as Measure)
-      : "error_rate";
+    return this.#measures.find(([name]) => name === measure)?.[0] ?? this.#usualMeasure;
   }
 
   get #isWeekly(): boolean {
@@ -202,7 +211,7 @@ export class Cause extends View {
     if (!this.marked) return nothing;
     const choose = (event: Event) => {
       const { value } = event.target as HTMLSelectElement;
-      this.tell({ measure: value === "error_rate" ? undefined : value });
+      this.tell({ measure: value === this.#usualMeasure ? undefined : value });
     };
     const button = (against: "week" | undefined, text: string) => html`<button
       type="button"
@@ -212,14 +221,20 @@ export class Cause extends View {
       ${text}
     </button>`;
     return html`<select aria-label="What changed" @change=${choose}>
-        ${Object.entries(MEASURES).map(
+        ${this.#measures.map(
           ([name, text]) =>
-            html`<option value=${name} ?selected=${name === this.#measure}>${text}</option>`,
+            html`<option value=${name} .selected=${name === this.#measure}>${text}</option>`,
         )}
       </select>
       <div class="segments" role="group" aria-label="Compared with">
         ${button(undefined, "Time before")} ${button("week", "Last week")}
       </div>`;
+  }
+
+  override get exportedQuery(): DashboardQuery | undefined {
+    const { query, marked } = this;
+    const dimensions = (this.#found?.now.dimensions ?? query?.dimensions) as readonly Dimension[];
+    return query && marked ? { ...query, start: marked.start, end: marked.end, dimensions } : query;
   }
 
   /** Exports the counts of the marked range if there is one. */
@@ -238,6 +253,13 @@ export class Cause extends View {
     await super.getUpdateComplete();
     await this.#searched;
     return super.getUpdateComplete();
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    // The search ended when the element was removed from the page.
+    const isCut = this.#searching?.signal.aborted && !this.#found && !this.#changes;
+    if (isCut) this.#searched = this.#search();
   }
 
   override disconnectedCallback(): void {

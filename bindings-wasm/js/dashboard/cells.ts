@@ -107,6 +107,21 @@ export function cellsIn(cells: Cells, whole: Cells | undefined): Cells {
   });
 }
 
+/** The cells of slots whose time, `shift` milliseconds earlier, the table covers completely. The others are left out. */
+export function coveredIn(
+  cells: Cells,
+  slots: readonly Slot[],
+  { coverage }: CountTable,
+  shift: number,
+): Cells {
+  const spans = coverage.map(({ start, end }) => [Date.parse(start), Date.parse(end)] as const);
+  return cells.map((cell, place) => {
+    const { start, end } = slots[place] as Slot;
+    const isCovered = spans.some(([from, to]) => from <= start - shift && end - shift <= to);
+    return isCovered ? cell : undefined;
+  });
+}
+
 function orNull(rate: number | undefined): number | null {
   return rate === undefined || Number.isNaN(rate) ? null : rate;
 }

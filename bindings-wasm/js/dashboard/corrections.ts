@@ -5,6 +5,7 @@ import type { Revision } from "../src/ranges/follow.js";
 import { type Comparison, compare } from "../src/tables/comparison.js";
 import { CountTable } from "../src/tables/table.js";
 import type { Deltas, Dimension, Window } from "../src/values/types.js";
+import type { Where } from "./elements.js";
 import { shared } from "./marks.js";
 import { DIMENSIONS, emptyState, partOf, View, valueText } from "./view.js";
 
@@ -17,16 +18,14 @@ export interface Correction {
   readonly isSettled: boolean;
   /** How the sums changed. */
   readonly delta: Deltas;
-  /** The groups that changed most. */
+  /** The groups that changed, those that changed most first. */
   readonly rows: readonly {
     readonly dimensions: { readonly [N in Dimension]?: string };
     readonly delta: Deltas;
   }[];
-  /** How many groups changed. */
-  readonly groups: number;
 }
 
-/** The maximum number of groups that are kept of a correction. */
+/** The maximum number of groups that are shown of a correction. */
 const ROWS = 10;
 /** The maximum number of corrections that are kept. */
 const KEPT = 200;
@@ -59,19 +58,27 @@ export function correctionOf(
   isSettled: boolean,
   at: number,
 ): Correction | undefined {
-  const { success, errors, filtered } = changes.deltas();
-  let groups = 0;
-  for (let row = 0; row < success.length; row++) {
-    if (success[row] !== 0n || errors[row] !== 0n || filtered[row] !== 0n) groups += 1;
-  }
-  if (groups === 0) return undefined;
+  const all = Object.values(changes.deltas()) as BigInt64Array[];
+  if (all.every((deltas) => deltas.every((it) => it === 0n))) return undefined;
   const delta = changes.totalDelta;
   const by = (["errors", "filtered", "success"] as const).find((name) => delta[name] !== 0n);
   const rows = changes
-    .top(ROWS, { by: by ?? "success" })
+    .top(changes.length, { by: by ?? "success" })
     .filter(({ delta: it }) => it.success !== 0n || it.errors !== 0n || it.filtered !== 0n)
     .map(({ dimensions, delta: own }) => ({ dimensions, delta: own }));
-  return { window, at, isSettled, delta, rows, groups };
+  return { window, at, isSettled, delta, rows };
+}
+
+/** The part of a correction that `where` selects; `undefined` if there is none. */
+function partIn(correction: Correction, where: Where): Correction | undefined {
+  const kept = Object.entries(where) as [Dimension, readonly string[]][];
+  if (kept.length === 0) return correction;
+  const rows = correction.rows.filter(({ dimensions }) =>
+    kept.every(([name, values]) => values.includes(dimensions[name] ?? "")),
+  );
+  const sum = (name: keyof Deltas) => rows.reduce((all, { delta }) => all + delta[name], 0n);
+  const delta = { success: sum("success"), errors: sum("errors"), filtered: sum("filtered") };
+  return rows.length === 0 ? undefined : { ...correction, rows, delta };
 }
 
 function placeOf({ start, end }: Window): string {
@@ -124,7 +131,7 @@ export class Corrections extends View {
   }
 
   protected override note(): string {
-    return "what late data changed since this page was opened";
+    return "what late data has changed since these counts were first shown here";
   }
 
   get #log(): Log {
@@ -168,7 +175,8 @@ export class Corrections extends View {
   }
 
   protected override content(): TemplateResult {
-    const { entries, last } = this.#log;
+    const { entries: all, last } = this.#log;
+    const entries = all.flatMap((it) => partIn(it, this.where) ?? []);
     const { count, moment, span, delta, zoneAt } = this.formats;
     const open = last?.provisional.length ?? 0;
     if (entries.length === 0) {
@@ -211,19 +219,20 @@ export class Corrections extends View {
     </div>`;
   }
 
-  #groups({ rows, groups }: Correction): TemplateResult {
+  #groups({ rows }: Correction): TemplateResult {
+    const groups = rows.length;
     const { count, delta } = this.formats;
     return html`<details class="more">
       <summary>${count(groups)} ${groups === 1 ? "group" : "groups"}</summary>
       <ul class="groups">
-        ${rows.map(({ dimensions, delta: own }) => {
+        ${rows.slice(0, ROWS).map(({ dimensions, delta: own }) => {
           const values = Object.entries(dimensions) as [Dimension, string][];
           return html`<li>
             ${values.map(([name, value]) => html`<span title=${DIMENSIONS[name].one}>${valueText(value, name)}</span>`)}
             <span>delivered ${delta(own.success)}, failed ${delta(own.errors)}, filtered ${delta(own.filtered)}</span>
           </li>`;
         })}
-        ${groups > rows.length ? html`<li>and ${count(groups - rows.length)} others</li>` : nothing}
+        ${groups > ROWS ? html`<li>and ${count(groups - ROWS)} others</li>` : nothing}
       </ul>
     </details>`;
   }

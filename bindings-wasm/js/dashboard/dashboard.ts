@@ -14,10 +14,10 @@ import { Directive, directive, type ElementPart } from "lit/directive.js";
 import { guard } from "lit/directives/guard.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { type Place, placeIn, textOf } from "./address.js";
+import { isOwn, type Place, placeIn, textOf } from "./address.js";
 import { barStyles, crumbs, segments, unitSwitch } from "./bar.js";
 import type { DashboardCluster, Where } from "./elements.js";
-import { languageOf } from "./formats.js";
+import { isZone, languageOf } from "./formats.js";
 import { invalid, type PageError } from "./given.js";
 import { need } from "./lazy.js";
 import { picker, pickerStyles } from "./picker.js";
@@ -101,6 +101,12 @@ function isClusters(given: unknown): given is readonly DashboardCluster[] {
   );
 }
 
+/** The parameters of an address that belong to the page. */
+function othersIn(search: string): string[] {
+  const all = search.slice(1).split("&");
+  return all.filter((it) => ![...new URLSearchParams(it).keys()].some(isOwn));
+}
+
 export class Dashboard extends Reading {
   static override properties: PropertyDeclarations = {
     ...Reading.properties,
@@ -125,6 +131,8 @@ export class Dashboard extends Reading {
 
   #views: Readonly<Record<string, string>> = {};
   #defaults: Omit<Place, "views"> = {};
+  /** The address when the element was removed from the page. */
+  #left: string | undefined;
   readonly #rules = new OwnRules(this, (error) => void this.tellError(error));
   /** Resolves when the address is written. */
   #written: Promise<void> = Promise.resolve();
@@ -365,13 +373,15 @@ export class Dashboard extends Reading {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    if (this.hasUpdated) this.#begin();
+    // While the element was not on the page, the address may have changed.
+    if (this.hasUpdated && location.href !== this.#left) this.#arrive();
     addEventListener("popstate", this.#arrive);
     addEventListener("hashchange", this.#arrive);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    this.#left = location.href;
     removeEventListener("popstate", this.#arrive);
     removeEventListener("hashchange", this.#arrive);
   }
@@ -404,6 +414,13 @@ export class Dashboard extends Reading {
     this.#written = turnOf("later").then(() => this.#writeAddress("push"));
   }
 
+  /** Moves the focus after rendering, without waiting for the address. The focused button may be gone by then. */
+  #focus(selector: string, options: FocusOptions = { preventScroll: true }): void {
+    void super.getUpdateComplete().then(() => {
+      this.renderRoot.querySelector<HTMLElement>(selector)?.focus(options);
+    });
+  }
+
   /** An update is complete when the address matches what is shown. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete();
@@ -419,7 +436,7 @@ export class Dashboard extends Reading {
     const text = textOf({ ...place, ...rest }, this.#defaults);
     const url = new URL(location.href);
     if (this.address === "hash") url.hash = text;
-    else url.search = text;
+    else url.search = [...othersIn(url.search), text].filter(Boolean).join("&");
     if (url.href === location.href) return;
     if (how === "push") history.pushState(null, "", url);
     else history.replaceState(null, "", url);
@@ -477,15 +494,7 @@ export class Dashboard extends Reading {
             })
           }
           ${unitSwitch(this.unit, (unit) => this.#go({ unit }))}
-          ${segments(
-            "Time zone",
-            this.zone === "UTC" ? "UTC" : "local",
-            [
-              ["UTC", "UTC"],
-              ["local", "Local"],
-            ],
-            (zone) => this.#go({ zone }),
-          )}
+          ${segments("Time zone", this.zone || "UTC", this.#zones, (zone) => this.#go({ zone }))}
         </div>
         <button type="button" class="refresh" aria-label="Refresh" ?disabled=${this.isReading} @click=${() =>
           void this.refresh()}>${REFRESH}</button>
@@ -508,6 +517,13 @@ export class Dashboard extends Reading {
     </div>`;
   }
 
+  /** The time zones to choose from: UTC, the browser's, and the one that the page or the address names. */
+  get #zones(): (readonly [string, string])[] {
+    const named = [this.#defaults.zone, this.zone].filter((it) => it && isZone(it)) as string[];
+    const all = [...new Set(["UTC", "local", ...named])];
+    return all.map((zone) => [zone, zone === "local" ? "Local" : zone]);
+  }
+
   #clusterSwitch(): TemplateResult | typeof nothing {
     const clusters = this.#clusters;
     if (clusters.length < 2) return nothing;
@@ -522,7 +538,7 @@ export class Dashboard extends Reading {
       @change=${({ target }: Event) => go((target as HTMLSelectElement).value)}
     >
       ${clusters.map(
-        ({ name }) => html`<option value=${name} ?selected=${name === current}>${name}</option>`,
+        ({ name }) => html`<option value=${name} .selected=${name === current}>${name}</option>`,
       )}
     </select>`;
   }
@@ -537,10 +553,7 @@ export class Dashboard extends Reading {
       event.preventDefault();
       const at = edge ?? (names.indexOf(this.view) + way + names.length) % names.length;
       this.#go({ view: names[at] as string });
-      // Moves the focus after rendering, without waiting for the address.
-      void super.getUpdateComplete().then(() => {
-        this.renderRoot.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
-      });
+      this.#focus("[aria-selected=true]", {});
     };
     return html`<div role="tablist" aria-label="Pages" @keydown=${move}>
       ${names.map(
@@ -565,6 +578,7 @@ export class Dashboard extends Reading {
       ${crumbs(this.where, (where) => {
         const isAll = Object.keys(where).length === 0;
         this.#go({ where, by: isAll ? "integration" : this.#free(where) });
+        this.#focus(".crumbs");
       })}
       <div class="group">
         ${segments(
@@ -644,7 +658,10 @@ export class Dashboard extends Reading {
             <p>Marked: ${span(marked.start, marked.end)} ${zoneAt(marked.start)}</p>
             <button
               type="button"
-              @click=${() => this.#go({ period: `${marked.start}/${marked.end}`, marked: undefined })}
+              @click=${() => {
+                this.#go({ period: `${marked.start}/${marked.end}`, marked: undefined });
+                this.#focus("#panel");
+              }}
             >
               Zoom in
             </button>
@@ -653,7 +670,14 @@ export class Dashboard extends Reading {
                 ? nothing
                 : html`<button type="button" @click=${() => this.#go({ view: "time" })}>What changed?</button>`
             }
-            <button type="button" class="plain" @click=${() => this.#go({ marked: undefined })}>
+            <button
+              type="button"
+              class="plain"
+              @click=${() => {
+                this.#go({ marked: undefined });
+                this.#focus("#panel");
+              }}
+            >
               Clear
             </button>
           </div>`

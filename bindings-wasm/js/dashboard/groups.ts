@@ -13,6 +13,8 @@ import { type ComparisonRow, compare } from "../src/tables/comparison.js";
 import { type Counts, countsOf, type Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { CountName, Dimension, RankBy } from "../src/values/types.js";
+import { ratesIn } from "./cells.js";
+import { markStyles, marks, statesOf } from "./marks.js";
 import { isCompared } from "./range.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
 import { turnOf } from "./turns.js";
@@ -53,6 +55,12 @@ const LOST: readonly [Column, Column] = [COLUMNS[1], COLUMNS[0]];
 
 type Group = Row<Dimension>;
 
+/** The events that shares refer to: those of the group itself unless `of` has others for its value. */
+interface Whole {
+  readonly totals: Counts;
+  readonly of: ReadonlyMap<string, Counts> | undefined;
+}
+
 /** How many rows are shown at first. */
 const FIRST = 12;
 /** If the viewer shows all rows, and there are more than this, only rows in or near the visible part are in the document. */
@@ -63,6 +71,7 @@ const ROW_PX = 33;
 export abstract class Groups extends View {
   static override styles: CSSResultGroup = [
     View.styles,
+    markStyles,
     css`
     :host {
       --row: ${ROW_PX}px;
@@ -216,6 +225,9 @@ export abstract class Groups extends View {
     .more {
       padding: var(--s2) var(--s3);
     }
+    .marks {
+      padding: 0 var(--s4) var(--s3);
+    }
     @container (max-width: 900px) {
       .wide col.number {
         width: 84px;
@@ -281,6 +293,9 @@ export abstract class Groups extends View {
   #changes: ReadonlyMap<string, ComparisonRow<Dimension>> | undefined;
   /** The sums of all groups. */
   #totals: Counts | undefined;
+  /** The events that shares refer to. */
+  #whole: Whole | undefined;
+  #wholeBefore: Whole | undefined;
   #trends: Trends | undefined;
   /** Resolves when the rows have their trends and changes. */
   #added: Promise<void> | undefined;
@@ -351,8 +366,18 @@ export abstract class Groups extends View {
 
   #group(): void {
     this.#groups = this.shown && grouped(this.shown, this.dimension);
-    this.#from = 0;
     this.#totals = this.#groups?.totals;
+    this.#whole = this.#wholeIn("table", this.shown);
+  }
+
+  /** If only some reasons are shown, shares refer to the events of all reasons. */
+  #wholeIn(name: "table" | "tableBefore", shown: CountTable | undefined): Whole | undefined {
+    const whole = this.wholeOf(name);
+    const totals = (whole ?? shown)?.totals;
+    if (!totals) return undefined;
+    if (!whole?.dimensions.includes(this.dimension as never)) return { totals, of: undefined };
+    const rows = [...grouped(whole, this.dimension)] as Group[];
+    return { totals, of: new Map(rows.map((row) => [row.dimensions[this.dimension], row])) };
   }
 
   get #isReason(): boolean {
@@ -378,6 +403,7 @@ export abstract class Groups extends View {
     if (!this.#groups || !before || !shown || !range) return;
     if (!before.dimensions.includes(this.dimension as never)) return;
     if (shown.gaps(range).length > 0 || this.gapsBefore(range).length > 0) return;
+    this.#wholeBefore = this.#wholeIn("tableBefore", before);
     const earlier = grouped(before, this.dimension);
     const changes = new Map<string, ComparisonRow<Dimension>>();
     for (const row of compare(earlier, this.#groups) as Iterable<ComparisonRow<Dimension>>) {
@@ -401,14 +427,19 @@ export abstract class Groups extends View {
       const isShare = this.unit === "percent" && !this.#isReason;
       const by = column?.[isShare ? "byShare" : "byCount"] ?? "undelivered";
       rows = groups.top(groups.length, { by }) as Group[];
-      if (turned) rows.reverse();
+      if (isShare && column && this.#whole?.of) {
+        const rates = new Map(
+          rows.map((row) => [row, this.#rate(column, row, this.#valueOf(row)) ?? -1]),
+        );
+        rows.sort((one, other) => (rates.get(other) ?? 0) - (rates.get(one) ?? 0));
+      } else if (turned) rows.reverse();
     }
     if (direction === "up") rows.reverse();
     const sought = (this.state["q"] ?? "").toLocaleLowerCase();
     this.#rows = sought
       ? rows.filter((row) => row.dimensions[this.dimension].toLocaleLowerCase().includes(sought))
       : rows;
-    this.#from = 0;
+    this.#from = this.#fromAt(this.renderRoot.querySelector(".scroll.many")?.scrollTop ?? 0);
   }
 
   /**
@@ -440,7 +471,8 @@ export abstract class Groups extends View {
     }
     const isMany = rows.length > MANY && this.#isWhole;
     const limit = this.#isWhole ? rows.length : Math.min(rows.length, this.isCompact ? 8 : FIRST);
-    const from = isMany ? this.#from : 0;
+    // There may be fewer rows than before.
+    const from = isMany ? Math.max(0, Math.min(this.#from, limit - 60)) : 0;
     const to = isMany ? Math.min(from + 60, limit) : limit;
     const seen = rows.slice(from, to);
     this.#seen = seen;
@@ -497,7 +529,13 @@ export abstract class Groups extends View {
             </div>`
           : nothing
       }
+      ${this.#marks()}
     `;
+  }
+
+  #marks(): TemplateResult | typeof nothing {
+    const { shown, wholeRange: range } = this;
+    return shown && range ? marks(statesOf(shown, range)) : nothing;
   }
 
   #header(key: string, label: string): TemplateResult {
@@ -524,7 +562,7 @@ export abstract class Groups extends View {
           ${valueText(value, this.dimension)}
         </button>
       </th>
-      ${this.#columns.map((column) => this.#cell(column, row))}
+      ${this.#columns.map((column) => this.#cell(column, row, value))}
       <td>${this.#share(row, most)}</td>
       ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
       <td>${barsOf(this.#trends?.get(value), this.#trends)}</td>
@@ -554,20 +592,27 @@ export abstract class Groups extends View {
   }
 
   /**
-   * The share of a cell. For a reason, it is the part of all failed events, or of all filtered events; otherwise, it is the
-   * rate of the group's own events.
+   * The share of a group or of the total. For a reason, it is the part of all failed events, or of all filtered events;
+   * otherwise, it is the part of the group's own events.
    */
-  #rate({ name, share }: Column, counts: Counts): number | null {
-    if (!this.#isReason) return counts.rates[share];
-    const whole = this.#totals?.[name] ?? 0n;
-    const rest = whole - counts[name];
+  #rate(
+    { name, share }: Column,
+    counts: Counts,
+    value?: string,
+    whole = this.#whole,
+  ): number | null {
+    if (!this.#isReason) {
+      const own = value === undefined ? whole?.of && whole.totals : whole?.of?.get(value);
+      return (own ? ratesIn(counts, own) : counts.rates)[share];
+    }
+    const rest = (whole?.totals[name] ?? 0n) - counts[name];
     return countsOf({ success: rest, errors: counts[name], filtered: 0n }).rates.error;
   }
 
-  #cell(column: Column, counts: Counts): TemplateResult {
+  #cell(column: Column, counts: Counts, value?: string): TemplateResult {
     const { count, share } = this.formats;
     const { name } = column;
-    const [number, part] = [count(counts[name]), share(this.#rate(column, counts))];
+    const [number, part] = [count(counts[name]), share(this.#rate(column, counts, value))];
     const [text, other] = this.unit === "percent" ? [part, number] : [number, part];
     const looks = { errors: "failed", filtered: "filtered", success: "" };
     const look = counts[name] === 0n ? "zero" : looks[name];
@@ -580,21 +625,21 @@ export abstract class Groups extends View {
     return this.#isReason ? "Of filtered" : "Failed share";
   }
 
-  #complement(counts: Counts): string {
+  #complement(counts: Counts, value?: string): string {
     const { count, share } = this.formats;
     if (this.unit === "percent") return count(counts[this.#main]);
-    return share(this.#rate(this.#columns[0], counts));
+    return share(this.#rate(this.#columns[0], counts, value));
   }
 
   #partOf(row: Group): number {
-    return this.#rate(this.#columns[0], row) ?? 0;
+    return this.#rate(this.#columns[0], row, this.#valueOf(row)) ?? 0;
   }
 
   #share(row: Group, most: number): TemplateResult {
     const share = this.#partOf(row);
     const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
     return html`<span class="rate">
-      <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row)}</span>
+      <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row, this.#valueOf(row))}</span>
     </span>`;
   }
 
@@ -611,9 +656,8 @@ export abstract class Groups extends View {
     const change = row.delta[this.#main];
     const direction = change > 0n ? "up" : change < 0n ? "down" : "muted";
     if (this.unit === "percent") {
-      const rates = row.before.rates;
       return html`<span class="muted" title=${count(row.before[this.#main])}>${share(
-        this.#isReason ? rates.filter : rates.error,
+        this.#rate(this.#columns[0], row.before, value, this.#wholeBefore),
       )}</span>`;
     }
     return html`<span class=${direction} title="${count(row.before[this.#main])} last week">${delta(change)}</span>`;
@@ -625,10 +669,14 @@ export abstract class Groups extends View {
   };
 
   readonly #scrolled = ({ currentTarget }: Event) => {
-    const first = Math.floor((currentTarget as HTMLElement).scrollTop / ROW_PX);
-    const from = Math.max(0, Math.floor((first - 15) / 10) * 10);
+    const from = this.#fromAt((currentTarget as HTMLElement).scrollTop);
     if (from === this.#from) return;
     this.#from = from;
     this.requestUpdate();
   };
+
+  /** The first row in the document if the table is scrolled by so many pixels. */
+  #fromAt(scrollTop: number): number {
+    return Math.max(0, Math.floor((Math.floor(scrollTop / ROW_PX) - 15) / 10) * 10);
+  }
 }

@@ -6,7 +6,7 @@ import { guard } from "lit/directives/guard.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { type Cell, type Cells, cellsIn, cellsOf, seriesOf, sumsOf } from "./cells.js";
+import { type Cell, type Cells, cellsIn, cellsOf, coveredIn, seriesOf, sumsOf } from "./cells.js";
 import { marks, STATES, shared } from "./marks.js";
 import { iso, WEEK } from "./range.js";
 import { partText, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
@@ -90,7 +90,10 @@ export function heatmapOf(
     );
     lines.push({ value: undefined, values: others.length, cells, before });
   }
-  return { slots, ticks: ticksOf(slots, zone, LABELS), lines };
+  const whole = lines.map((line) =>
+    earlier ? { ...line, before: coveredIn(line.before, slots, earlier, WEEK) } : line,
+  );
+  return { slots, ticks: ticksOf(slots, zone, LABELS), lines: whole };
 }
 
 /**
@@ -583,12 +586,14 @@ export class Heatmap extends View {
     if (!cell || cell.slot < 0 || event.pointerType === "touch" || event.button !== 0) return;
     this.#isDragging = true;
     this.#anchor = cell.slot;
+    const over = new AbortController();
     const end = () => {
+      over.abort();
       this.#isDragging = false;
       this.#finish();
     };
-    addEventListener("pointerup", end, { once: true });
-    addEventListener("pointercancel", end, { once: true });
+    addEventListener("pointerup", end, { signal: over.signal });
+    addEventListener("pointercancel", end, { signal: over.signal });
   };
 
   readonly #onPointerMove = (event: PointerEvent): void => {

@@ -1,6 +1,6 @@
 // The marks for windows that are not settled, and the styles that several views share.
 
-import { css, html, type TemplateResult } from "lit";
+import { type CSSResultGroup, css, html, nothing, type TemplateResult } from "lit";
 import type { CountTable } from "../src/tables/table.js";
 import type { Window } from "../src/values/types.js";
 import type { State } from "./slots.js";
@@ -14,20 +14,20 @@ export const STATES: { readonly [S in State]: string } = {
 };
 
 /** A legend of the marks that a view shows. */
-export function marks(states: Iterable<State>): TemplateResult {
+export function marks(states: Iterable<State>): TemplateResult | typeof nothing {
   const shown = new Set(states);
+  const known = (["provisional", "partial", "missing"] as const).filter((it) => shown.has(it));
+  if (known.length === 0) return nothing;
   return html`<ul class="marks" part="marks">
-    ${(["provisional", "partial", "missing"] as const)
-      .filter((state) => shown.has(state))
-      .map(
-        (state) =>
-          html`<li><span class="swatch ${state}" aria-hidden="true"></span>${STATES[state]}</li>`,
-      )}
+    ${known.map(
+      (state) =>
+        html`<li><span class="swatch ${state}" aria-hidden="true"></span>${STATES[state]}</li>`,
+    )}
   </ul>`;
 }
 
-/** The styles that several views add to the styles of all views. */
-export const shared = css`
+/** The styles of the marks and of their legend. */
+export const markStyles = css`
   :host {
     --mark: light-dark(rgb(0 0 0 / 42%), rgb(255 255 255 / 48%));
     --hatch: repeating-linear-gradient(135deg, transparent 0 3px, var(--mark) 3px 4px);
@@ -37,6 +37,45 @@ export const shared = css`
       linear-gradient(to bottom right, transparent 47%, var(--faint) 47% 53%, transparent 53%);
     --faint: light-dark(rgb(0 0 0 / 26%), rgb(255 255 255 / 30%));
   }
+  .marks,
+  .legend {
+    display: flex;
+    flex-wrap: wrap;
+    gap: var(--s1) var(--s3);
+    color: var(--muted);
+    font-size: var(--small);
+  }
+  .marks {
+    margin-block-start: var(--s2);
+  }
+  :is(.marks, .legend) li {
+    display: flex;
+    align-items: center;
+    gap: 5px;
+  }
+  .swatch {
+    flex: none;
+    width: 16px;
+    height: 12px;
+    border: 1px solid var(--line-strong);
+    border-radius: var(--radius-swatch);
+    forced-color-adjust: none;
+  }
+  .swatch.provisional {
+    background-image: var(--hatch);
+  }
+  .swatch.missing {
+    background: var(--cross);
+  }
+  .swatch.partial {
+    background: var(--dots);
+  }
+`;
+
+/** The styles that several views add to the styles of all views. */
+export const shared: CSSResultGroup = [
+  markStyles,
+  css`
   h3 {
     font-size: var(--body);
     font-weight: 600;
@@ -63,17 +102,6 @@ export const shared = css`
     margin-block: var(--s2);
     overflow-wrap: anywhere;
   }
-  .marks,
-  .legend {
-    display: flex;
-    flex-wrap: wrap;
-    gap: var(--s1) var(--s3);
-    color: var(--muted);
-    font-size: var(--small);
-  }
-  .marks {
-    margin-block-start: var(--s2);
-  }
   .link {
     max-width: 100%;
     vertical-align: middle;
@@ -87,31 +115,6 @@ export const shared = css`
   .body table:not([role="grid"]) :is(th, td):last-child {
     padding-inline-end: 0;
   }
-  .marks:empty {
-    display: none;
-  }
-  :is(.marks, .legend) li {
-    display: flex;
-    align-items: center;
-    gap: 5px;
-  }
-  .swatch {
-    flex: none;
-    width: 16px;
-    height: 12px;
-    border: 1px solid var(--line-strong);
-    border-radius: var(--radius-swatch);
-    forced-color-adjust: none;
-  }
-  .swatch.provisional {
-    background-image: var(--hatch);
-  }
-  .swatch.missing {
-    background: var(--cross);
-  }
-  .swatch.partial {
-    background: var(--dots);
-  }
   .note-below {
     margin-block-start: var(--s2);
     color: var(--muted);
@@ -123,7 +126,8 @@ export const shared = css`
     white-space: normal;
     overflow-wrap: anywhere;
   }
-`;
+`,
+];
 
 /** The states of the windows of a range, without `settled`. If windows are missing, the state is `partial`. */
 export function statesOf(table: CountTable, range: Window): State[] {

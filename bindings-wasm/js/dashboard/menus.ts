@@ -16,7 +16,8 @@ export interface ExportItem {
 
 /** The properties of a view that the menus use. */
 export interface Menued extends LitElement {
-  readonly query: DashboardQuery | undefined;
+  /** The query of the counts that the files and commands give. */
+  readonly exportedQuery: DashboardQuery | undefined;
   readonly where: Where;
   readonly by: string;
   /** The table that CSV and JSON are made from. */
@@ -31,7 +32,7 @@ interface Command {
 
 export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateResult {
   const items = () => [...tables(view), ...pictures, svg(view)];
-  const { query } = view;
+  const { exportedQuery: query } = view;
   return html`${disclosure(
     view,
     "Export",
@@ -149,7 +150,7 @@ function save(view: Menued, item: ExportItem): (event: Event) => Promise<void> {
   };
 }
 
-function fileName({ localName, query }: Menued, extension: string): string {
+function fileName({ localName, exportedQuery: query }: Menued, extension: string): string {
   const what = localName.replace("tallyfold-", "");
   const when = query ? `-${query.start.slice(0, 16)}-${query.end.slice(0, 16)}` : "";
   return `${what}${when}`.replace(/[^\w-]/g, "") + `.${extension}`;

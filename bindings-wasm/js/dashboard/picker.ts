@@ -87,6 +87,9 @@ export const pickerStyles = css`
     color: var(--muted);
     font-size: var(--small);
   }
+  .between [role="status"] {
+    color: var(--failed);
+  }
   .between .primary {
     background: var(--accent);
     border-color: var(--accent);
@@ -115,7 +118,9 @@ interface Choice {
 export function picker({ period, range, formats, zone, nowMs, choose }: Choice): TemplateResult {
   const length = Date.parse(range.end) - Date.parse(range.start);
   const move = (by: number) => () => {
-    const end = Math.min(Date.parse(range.end) + by, nowMs);
+    const step = stepOf(range);
+    // Leaves out the window that has not ended yet.
+    const end = Math.min(Date.parse(range.end) + by, Math.floor(nowMs / step) * step);
     const whole = rangeOf(`${iso(end - length)}/${iso(end)}`, nowMs);
     if (whole) choose(`${whole.start}/${whole.end}`);
   };
@@ -150,7 +155,7 @@ export function picker({ period, range, formats, zone, nowMs, choose }: Choice):
           <label for="to">To</label>
           <input id="to" name="to" type="datetime-local" required .value=${clockAt(range.end, zone)} />
           <div class="go">
-            <span role="status">Times are in ${zoneName(zone)}.</span>
+            <span>Times are in ${zoneName(zone)}. <span role="status"></span></span>
             <button class="primary">Show</button>
           </div>
         </form>
@@ -198,6 +203,7 @@ function between(
     status.textContent = "Choose a range of at most 90 days.";
     return;
   }
+  status.textContent = "";
   // Extends the range to whole windows, so that no window is cut. The longest range is moved to whole windows instead.
   const step = stepOf(range);
   const start = Math.floor(from / step) * step;

@@ -5,6 +5,7 @@ import type { Counts, Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { CountName, Dimension, Metric, Rates } from "../src/values/types.js";
 import { ratesIn } from "./cells.js";
+import { markStyles, marks, statesOf } from "./marks.js";
 import { dimensionsOf, filtered, grouped, View, valueText } from "./view.js";
 
 /** A possible outcome of events. */
@@ -44,6 +45,7 @@ const REASONS = 3;
 export class Pipeline extends View {
   static override styles: CSSResultGroup = [
     View.styles,
+    markStyles,
     css`
       ol {
         display: grid;
@@ -143,6 +145,9 @@ export class Pipeline extends View {
       .bar i[hidden] {
         display: none;
       }
+      .marks {
+        padding: 0 var(--s4) var(--s3);
+      }
       @container (max-width: 860px) {
         ol {
           grid-template-columns: 1fr 1fr;
@@ -203,6 +208,7 @@ export class Pipeline extends View {
     const { totals } = shown;
     const whole = this.wholeOf("table")?.totals;
     const rates = whole ? ratesIn(totals, whole) : totals.rates;
+    const range = this.wholeRange;
     return html`
       <div class="bar" aria-hidden="true">
         ${[...STAGES].reverse().map(
@@ -216,6 +222,7 @@ export class Pipeline extends View {
       <ol part="stages">
         ${this.#ingested()} ${STAGES.map((stage) => this.#stage(stage, totals, rates, shown))}
       </ol>
+      ${range ? marks(statesOf(shown, range)) : nothing}
     `;
   }
 

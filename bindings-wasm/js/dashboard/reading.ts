@@ -47,6 +47,8 @@ export abstract class Reading extends Base {
   #progressShown = 0;
   #slowTimer: ReturnType<typeof setTimeout> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the element was removed from the page while it was reading. */
+  #isCut = false;
 
   constructor() {
     super();
@@ -63,9 +65,13 @@ export abstract class Reading extends Base {
   override connectedCallback(): void {
     super.connectedCallback();
     document.addEventListener("visibilitychange", this.#awake);
+    if (this.#isCut) void this.refresh();
+    else if (this.range) this.#schedule(this.range);
+    this.#isCut = false;
   }
 
   override disconnectedCallback(): void {
+    this.#isCut = this.isReading;
     super.disconnectedCallback();
     document.removeEventListener("visibilitychange", this.#awake);
     clearTimeout(this.#timer);
@@ -135,6 +141,11 @@ export abstract class Reading extends Base {
         source.load(asked, { signal, onProgress });
       const { table, error } = await read(query, this.#onProgress);
       this.#come();
+      // The other counts of the last range would not belong to these.
+      if (this.range?.start !== range.start || this.range.end !== range.end) {
+        this.tableBefore = undefined;
+        this.ingestion = undefined;
+      }
       this.table = table;
       this.error = error;
       this.range = range;

@@ -110,11 +110,11 @@ export function stateWithin(
   start: number,
   end: number,
 ): State {
-  if (window.provisional) return "provisional";
   const isCut = start > Date.parse(window.start) || end < Date.parse(window.end);
   const isCovered = () =>
     coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
-  return window.complete || (isCut && isCovered()) ? "settled" : "partial";
+  if (!window.complete && !(isCut && isCovered())) return "partial";
+  return window.provisional ? "provisional" : "settled";
 }
 
 /** Describes how much of its step a slot at the edge of the range covers; empty if the slot covers the whole step. */

@@ -305,6 +305,10 @@ export const parts = css`
     max-width: 60ch;
     overflow-wrap: anywhere;
   }
+  .incomplete {
+    padding: 0 var(--s4) var(--s2);
+    overflow-wrap: anywhere;
+  }
   .skeleton {
     display: grid;
     gap: var(--s3);

@@ -9,7 +9,7 @@ import type { Dimension, Metric, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
 import { DAY, iso } from "./range.js";
 import { ticksOf } from "./slots.js";
-import { emptyState, failureText, progressOf, skeleton, View, visible } from "./view.js";
+import { emptyState, failureText, type Load, progressOf, skeleton, View, visible } from "./view.js";
 
 type Health = typeof import("../src/health.js");
 
@@ -271,8 +271,8 @@ export class Timeline extends View {
   #told: string | undefined;
   /** Whether the editor is open. */
   #isOpen = false;
-  /** The counts that were read for the rules, with the key of their needs and range. */
-  #history: { readonly key: string; readonly observed: Observed } | undefined;
+  /** The counts that were read for the rules, with the key of their needs and range, and the function that has read them. */
+  #history: { readonly key: string; readonly load: Load; readonly observed: Observed } | undefined;
   #reading: { readonly stop: AbortController; done: number; planned: number } | undefined;
   #pause: ReturnType<typeof setTimeout> | undefined;
 
@@ -301,7 +301,9 @@ export class Timeline extends View {
       this.#text = undefined;
       this.#isTyped = false;
     }
-    const inputs = ["rules", "table", "tableBefore", "range", "observed"];
+    // The counts of another server are of no use.
+    if (changed.has("load") && changed.get("load")) this.#reading?.stop.abort();
+    const inputs = ["rules", "table", "tableBefore", "range", "observed", "load"];
     if (inputs.some((name) => changed.has(name))) void this.#judge();
   }
 
@@ -343,13 +345,18 @@ export class Timeline extends View {
 
   #counts(): Observed | undefined {
     if (this.observed) return this.observed;
-    if (this.#history?.key === this.#key()) return this.#history.observed;
+    if (this.#isHistoryRead) return this.#history?.observed;
     const given = this.table;
     if (given === undefined) return undefined;
     const [delivery, before] = [given, this.tableBefore].map((it) =>
       it === undefined || it instanceof CountTable ? it : CountTable.fromJSON(it),
     ) as [CountTable, CountTable | undefined];
     return { delivery: before ? joined(before, delivery) : delivery };
+  }
+
+  /** Whether the history is that of these rules, this range and this server. */
+  get #isHistoryRead(): boolean {
+    return this.#history?.key === this.#key() && this.#history.load === this.load;
   }
 
   /** The needs and the range that a history is read for. */
@@ -366,7 +373,8 @@ export class Timeline extends View {
     const range = this.#span();
     if (!load || !range) return;
     const stop = new AbortController();
-    this.#reading = { stop, done: 0, planned: 0 };
+    const own = { stop, done: 0, planned: 0 };
+    this.#reading = own;
     this.#failed = undefined;
     this.requestUpdate();
     const observed: { delivery?: CountTable; ingestion?: CountTable } = {};
@@ -376,7 +384,7 @@ export class Timeline extends View {
         const start = iso(Date.parse(range.start) - Math.min(backMs, most));
         const query = { metric: metric as Metric, dimensions: dimensions as Dimension[], window };
         const onProgress = (done: number, planned: number) => {
-          Object.assign(this.#reading ?? {}, { done, planned });
+          Object.assign(own, { done, planned });
           this.requestUpdate();
         };
         const table = await load(
@@ -385,14 +393,14 @@ export class Timeline extends View {
         );
         observed[metric === "event_ingestion" ? "ingestion" : "delivery"] = table;
       }
-      this.#history = { key, observed };
+      this.#history = { key, load, observed };
       await this.#judge();
     } catch (error) {
       if (stop.signal.aborted) return;
       this.#failed = error;
       void this.tellError(error);
     } finally {
-      this.#reading = undefined;
+      if (this.#reading === own) this.#reading = undefined;
       this.requestUpdate();
     }
   }
@@ -460,7 +468,7 @@ export class Timeline extends View {
         <button type="button" @click=${() => stop.abort()}>Cancel</button>
       </p>`;
     }
-    const isRead = this.observed !== undefined || this.#history?.key === this.#key();
+    const isRead = this.observed !== undefined || this.#isHistoryRead;
     if (!this.load || isRead || this.#mistake) return nothing;
     const longest = Math.max(0, ...this.#needs.map(({ backMs }) => backMs));
     const days = (ms: number) => this.formats.count(Math.ceil(ms / DAY));

@@ -5,7 +5,7 @@ import type uPlot from "uplot";
 import type { CountTable } from "../src/tables/table.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { type Cell, type Cells, cellsIn, seriesOf, sumsOf } from "./cells.js";
+import { type Cell, type Cells, cellsIn, coveredIn, seriesOf, sumsOf } from "./cells.js";
 import type { Unit } from "./elements.js";
 import { zoneName } from "./formats.js";
 import { marks, STATES, shared } from "./marks.js";
@@ -81,7 +81,7 @@ export function trendOf(
   const [cells = [], then = []] = [table, before].map((it, weeks) =>
     cellsIn(sums(it, weeks), wholes[weeks] && sums(wholes[weeks], weeks)),
   );
-  return { slots, cells, before: then };
+  return { slots, cells, before: before ? coveredIn(then, slots, before, WEEK) : then };
 }
 
 /**
@@ -430,16 +430,19 @@ export class Trend extends View {
         ]);
       this.#place = Math.max(0, (this.#model?.slots.length ?? 0) - 1);
     }
-    if (changed.has("usual")) {
-      this.#usualAt = new Map(this.usual?.map((it) => [Date.parse(it.start), it]));
-    }
     const { table, unit, where, range, query } = this;
     const question = JSON.stringify([this.#measure, unit, where, range, query]);
     const learned = this.#isUsualShown ? [table, question] : [];
     const isSame = learned.length === this.#learned.length;
-    if (isSame && learned.every((it, place) => it === this.#learned[place])) return;
-    this.#learned = learned;
-    void this.#learn();
+    if (!isSame || learned.some((it, place) => it !== this.#learned[place])) {
+      // The band of another measure or unit says nothing about this line.
+      if (this.#learned.length > 0 && this.#learned[1] !== question) this.usual = undefined;
+      this.#learned = learned;
+      void this.#learn();
+    }
+    if (changed.has("usual")) {
+      this.#usualAt = new Map(this.usual?.map((it) => [Date.parse(it.start), it]));
+    }
   }
 
   protected override content(): TemplateResult {
@@ -805,9 +808,13 @@ export class Trend extends View {
     const place = this.#under(event);
     if (place === undefined || event.pointerType === "touch" || event.button !== 0) return;
     this.#anchor = place;
-    const end = () => this.#finish();
-    addEventListener("pointerup", end, { once: true });
-    addEventListener("pointercancel", end, { once: true });
+    const over = new AbortController();
+    const end = () => {
+      over.abort();
+      this.#finish();
+    };
+    addEventListener("pointerup", end, { signal: over.signal });
+    addEventListener("pointercancel", end, { signal: over.signal });
   };
 
   readonly #onPointerMove = (event: PointerEvent): void => {

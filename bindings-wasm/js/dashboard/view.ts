@@ -81,6 +81,10 @@ export abstract class View extends Base {
   /** The rows to show: the rows of `table` that `where` selects. */
   protected shown: CountTable | undefined;
   #shownBefore: { readonly table: CountTable | undefined } | undefined;
+  /** The function `load` that the view has made for its `src`. */
+  #own: { readonly src: string; readonly load: Load } | undefined;
+  /** Whether the view was removed from the page while it was reading. */
+  #isCut = false;
   /** Whether the view is visible in the browser window. */
   #isSeen = true;
   readonly #sight = new IntersectionObserver((entries) => {
@@ -121,6 +125,11 @@ export abstract class View extends Base {
     return this.shown && grouped(this.shown, this.by);
   }
 
+  /** The query of the exported counts, for commands and file names. */
+  get exportedQuery(): DashboardQuery | undefined {
+    return this.query;
+  }
+
   /** The metrics that the view reads when it reads counts itself. */
   protected get metrics(): readonly Metric[] {
     return ["event_delivery"];
@@ -137,6 +146,7 @@ export abstract class View extends Base {
 
   protected override ask(): void {
     if (this.src !== "") void this.refresh();
+    else this.reading?.abort();
   }
 
   /** Reads counts from `src`. */
@@ -150,7 +160,11 @@ export abstract class View extends Base {
     if (range === undefined || this.mistakeNow) return;
     const source = sourceOf(this.src);
     const query = { ...range, metric: "event_delivery" as Metric, dimensions: this.dimensions };
-    this.load ??= loadOf(this.src);
+    // A page may have set a function of its own.
+    if (this.load === undefined || this.load === this.#own?.load) {
+      if (this.#own?.src !== this.src) this.#own = { src: this.src, load: loadOf(this.src) };
+      this.load = this.#own.load;
+    }
     this.loading = true;
     this.error = undefined;
     let loaded: Loaded = { table: undefined };
@@ -158,6 +172,8 @@ export abstract class View extends Base {
       const before = shifted(query, -WEEK);
       const earlier = source.load(before, { signal }).catch(() => undefined);
       loaded = await source.load(query, { signal });
+      const isMoved = this.range?.start !== range.start || this.range.end !== range.end;
+      if (isMoved) Object.assign(this, { tableBefore: undefined, ingestion: undefined });
       Object.assign(this, { ...loaded, query, range: { start: range.start, end: range.end } });
       if (this.metrics.includes("event_ingestion")) {
         const dimensions = query.dimensions.filter((name) => name !== "reason");
@@ -175,16 +191,20 @@ export abstract class View extends Base {
   }
 
   protected override get mistakeNow(): PageError | undefined {
+    if (this.src !== "") return super.mistakeNow;
     // If the page sets the counts, the attribute `period` is not used.
-    return this.src === "" ? mistakeInZone(this.zone) : super.mistakeNow;
+    return mistakeInZone(this.zone) ?? mistakeInWhere(this.where, this.shown);
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
     this.#sight.observe(this);
+    if (this.#isCut) void this.refresh();
+    this.#isCut = false;
   }
 
   override disconnectedCallback(): void {
+    this.#isCut = this.src !== "" && this.loading;
     super.disconnectedCallback();
     this.#sight.disconnect();
   }
@@ -200,9 +220,20 @@ export abstract class View extends Base {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    super.willUpdate(changed);
+    const isOtherServer = changed.has("src") && changed.get("src");
+    const isUnread =
+      (changed.has("where") || changed.has("query")) &&
+      this.src !== "" &&
+      this.query !== undefined &&
+      lackingIn(this.where, this.query.dimensions).length > 0;
+    if ((isOtherServer || isUnread) && !(changed.has("table") && this.src === "")) {
+      Object.assign(this, { table: undefined, tableBefore: undefined, ingestion: undefined });
+    }
     if (changed.has("table") || changed.has("where")) this.shown = this.#kept("table");
     if (changed.has("tableBefore") || changed.has("where")) this.#shownBefore = undefined;
+    super.willUpdate(changed);
+    const isAsked = this.asked.some((name) => changed.has(name));
+    if (isUnread && !isAsked && this.mistake === undefined) this.ask();
   }
 
   /** The same rows of the week before. They are filtered at the first use, because not every view shows them at once. */
@@ -245,8 +276,17 @@ export abstract class View extends Base {
         <span class="note">${this.note()}</span>
         <div class="tools" part="tools">${this.tools()}${this.shown && menus(this, this.exports())}</div>
       </header>
-      ${this.mistake ? mistakeState(this.mistake) : this.body()}
+      ${this.mistake ? mistakeState(this.mistake) : [this.#incomplete(), this.body()]}
     </section>`;
+  }
+
+  /** The error of a view that reads its own counts and could read only some of them. */
+  #incomplete(): TemplateResult | typeof nothing {
+    if (this.src === "" || this.error === undefined || !this.shown) return nothing;
+    return html`<p class="incomplete" role="alert">
+      <strong>Some counts are missing.</strong> ${failureText(this.error).text}
+      <button type="button" class="link" @click=${() => void this.refresh()}>Try again</button>
+    </p>`;
   }
 
   /** The content, or what is shown instead while there are no counts. */
@@ -320,6 +360,22 @@ export function manyOf(names: readonly Dimension[], conjunction: "and" | "or"): 
 /** Adds up rows by one dimension, whose name is known only at run time. */
 export function grouped(table: CountTable, by: Dimension): CountTable<Dimension> {
   return once(table, by, () => (table as CountTable<Dimension>).groupBy(by));
+}
+
+/** The dimensions that `where` restricts, and that are not among `names`. */
+function lackingIn(where: Where, names: readonly Dimension[]): Dimension[] {
+  const restricted = Object.entries(where).filter(([, values]) => values);
+  return (restricted.map(([name]) => name) as Dimension[]).filter((name) => !names.includes(name));
+}
+
+/** A filter that the counts of a page can't be restricted by. */
+function mistakeInWhere(where: Where, table: CountTable | undefined): PageError | undefined {
+  const lacking = table ? lackingIn(where, table.dimensions as Dimension[]) : [];
+  if (lacking.length === 0) return undefined;
+  return new PageError(
+    "These counts can't be filtered",
+    `the property where filters by ${lacking.join(", ")}, but the property table has no such dimension`,
+  );
 }
 
 /** The rows that `where` selects. Dimensions that the table lacks are ignored. */
