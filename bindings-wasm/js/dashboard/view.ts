@@ -220,13 +220,12 @@ export abstract class View extends Base {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    const isOtherServer = changed.has("src") && changed.get("src");
-    const isUnread =
-      (changed.has("where") || changed.has("query")) &&
-      this.src !== "" &&
-      this.query !== undefined &&
-      lackingIn(this.where, this.query.dimensions).length > 0;
-    if ((isOtherServer || isUnread) && !(changed.has("table") && this.src === "")) {
+    const isGiven = this.src === "" && changed.has("table");
+    const isOtherServer = Boolean(changed.get("src")) && !isGiven;
+    const isOther = changed.has("where") || changed.has("query");
+    const isUnread = isOther && this.#lacksDimension;
+    // Until the counts of this server and for this filter are read, others would be taken for them.
+    if (isOtherServer || isUnread) {
       Object.assign(this, { table: undefined, tableBefore: undefined, ingestion: undefined });
     }
     if (changed.has("table") || changed.has("where")) this.shown = this.#kept("table");
@@ -234,6 +233,12 @@ export abstract class View extends Base {
     super.willUpdate(changed);
     const isAsked = this.asked.some((name) => changed.has(name));
     if (isUnread && !isAsked && this.mistake === undefined) this.ask();
+  }
+
+  /** Whether the counts that the view has read lack a dimension of the filter. */
+  get #lacksDimension(): boolean {
+    const { src, query, where } = this;
+    return src !== "" && query !== undefined && lackingIn(where, query.dimensions).length > 0;
   }
 
   /** The same rows of the week before. They are filtered at the first use, because not every view shows them at once. */
