@@ -190,10 +190,10 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
     }
     sums.extend(packed.into_iter().map(|(sum, some)| {
         // A caller may combine a table with itself, so that a part occurs twice.
-        let mut distinct: Vec<*const Packed> = some.iter().map(|rows| Arc::as_ptr(rows)).collect();
-        distinct.sort_unstable();
-        distinct.dedup();
-        if [some.len(), distinct.len()] == [PACKED_TOGETHER; 2] {
+        let occurs_again = |(at, rows): (usize, &&Arc<Packed>)| {
+            some[..at].iter().any(|one| Arc::ptr_eq(one, rows))
+        };
+        if some.len() == PACKED_TOGETHER && !some.iter().enumerate().any(occurs_again) {
             // These are all parts that were packed together.
             Arc::clone(sum)
         } else {

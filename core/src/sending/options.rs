@@ -266,8 +266,11 @@ fn is_password(name: &str) -> bool {
         "secret",
         "sig",
     ];
-    let name = name.replace(['-', '_'], "");
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    let is_known = |known: &&str| {
+        let name = name.bytes().filter(|byte| !b"-_".contains(byte));
+        name.map(|byte| byte.to_ascii_lowercase()).eq(known.bytes())
+    };
+    NAMES.iter().any(is_known)
 }
 
 /// A value of a query as a server reads it; `None` if it isn't the percent-encoding of a text.
