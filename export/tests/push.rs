@@ -620,10 +620,13 @@ fn secrets_are_masked_in_all_that_a_receiver_says() {
             "{said}"
         );
     }
-    let open =
-        PushOptions::with_defaults("http://influx.example/write?db=x&p=password99".to_owned());
-    let error = Push::new(export(&table(&[1]), Format::Influx), &open).unwrap_err();
-    assert_eq!(error.code(), Code::InsecureBaseAddress);
+    for name in ["p", "api-key", "authKey", "access_token"] {
+        let url = format!("http://influx.example/write?db=x&{name}=password99");
+        let open = PushOptions::with_defaults(url);
+        assert!(!format!("{open:?}").contains("password99"), "{open:?}");
+        let error = Push::new(export(&table(&[1]), Format::Influx), &open).unwrap_err();
+        assert_eq!(error.code(), Code::InsecureBaseAddress, "{name}");
+    }
 }
 
 #[test]

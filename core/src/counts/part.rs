@@ -276,5 +276,11 @@ mod tests {
             let (own, packed) = (&own[some.clone()], &packed[some]);
             assert_eq!(sum(packed, 1).unwrap(), sum(own, 1).unwrap());
         }
+        // As many parts as were packed together, but each of them twice.
+        let twice = |parts: &[Part]| [&parts[..PACKED_TOGETHER / 2]; 2].concat();
+        assert_eq!(
+            sum(&twice(&packed), 1).unwrap(),
+            sum(&twice(&own), 1).unwrap()
+        );
     }
 }
