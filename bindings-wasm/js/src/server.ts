@@ -180,7 +180,6 @@ const RANGE_PATIENCE_MS = 1000;
 const AHEAD = 64;
 
 class PageServer {
-  readonly #client: Client;
   readonly #bytesOf: BytesOf;
   /** The beginning of all keys. */
   readonly #service: string;
@@ -217,7 +216,6 @@ class PageServer {
     }
     const [provisionalMs, concurrency, memoryBytes, queue] = module.glue.pagesOptions(options);
     this.#onFailure = optionalFunction("onFailure", onFailure, "want a function");
-    this.#client = client;
     this.#bytesOf = bytesOf(client);
     // Servers with another client may use the same store. They must not find the responses for this client.
     this.#service = store ? this.#bytesOf.sharedIdentity() : "";
@@ -308,8 +306,10 @@ class PageServer {
         const ask = () => this.#bytesOf.auditLogs(question, signal, since);
         return good(await this.#turns.take(signal, ask));
       }
-      case "token":
-        return good(encoded(JSON.stringify(await this.#client.token(question.api, { signal }))));
+      case "token": {
+        const ask = () => this.#bytesOf.token(question.api, signal, since);
+        return good(encoded(JSON.stringify(await this.#turns.take(signal, ask))));
+      }
     }
   }
 

@@ -456,6 +456,19 @@ test("pages get tokens and audit logs only if that is switched on", async () => 
   );
 });
 
+test("requests for tokens wait for their turn, and fail at once after a refusal", async () => {
+  const sandbox = service();
+  const client = clientOf(sandbox, { clientSecret: "wrong" });
+  const options = { handOutTokens: true, concurrency: 1, queue: 1 };
+  const handle = pageServer({ client, authorize, ...options });
+  const ask = async () => (await post(handle, "/x/token/control", {})).json();
+  const codes = (await Promise.all([ask(), ask(), ask()])).map(({ code }) => code);
+  assert.deepEqual(codes.sort(), ["server_error", "token_refused", "token_refused"]);
+  assert.equal((await ask()).code, "token_refused");
+  // Like a query, a request for a token sends nothing for ten seconds after a refusal.
+  assert.equal(sandbox.stats.control_token, 1);
+});
+
 test("a token comes with its lifetime, once for all who ask", async () => {
   const sandbox = service();
   const now = clocks();

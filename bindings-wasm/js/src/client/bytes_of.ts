@@ -5,6 +5,8 @@ import { used } from "../loading/handle.js";
 import { joined } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import type {
+  AccessToken,
+  Api,
   AuditLogsQuery,
   Dimension,
   IngestionDimension,
@@ -32,6 +34,7 @@ export interface BytesOf {
     signal: AbortSignal,
     since: bigint,
   ): Promise<Uint8Array<ArrayBuffer>>;
+  token(api: Api, signal: AbortSignal, since: bigint): Promise<AccessToken>;
 }
 
 /** Returns the bodies of a client, which may be of another copy of this package. */
@@ -65,6 +68,11 @@ export function bytesOf(client: Client): BytesOf {
       call.failFast(since);
       const [body] = await bytes(call, signal, () => false);
       return body;
+    },
+    token: async (api, signal, since) => {
+      const call = machine.token(api);
+      call.failFast(since);
+      return await driver.run(call, signal, () => call.output());
     },
   };
 }
