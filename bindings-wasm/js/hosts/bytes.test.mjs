@@ -54,10 +54,10 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
     });
 
-    test(`${name}: at most 296 kB gzipped for Rules, without the library`, async () => {
+    test(`${name}: at most 297 kB gzipped for Rules, without the library`, async () => {
       const text = await bundle(await entry(name, "Rules", "tallyfold/health"));
       const { gzip } = sizes(text);
-      assert.ok(gzip <= 296_000, `${gzip} bytes gzipped`);
+      assert.ok(gzip <= 297_000, `${gzip} bytes gzipped`);
       assert.ok(text.includes("corerules_"), "where is the glue of health?");
       assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
       assert.ok(!text.includes("coreexport_"), "this is the glue of exports");
