@@ -36,7 +36,8 @@ pub(crate) struct Resolved {
 }
 
 /// A finding ends if its group had too few events to judge for this many milliseconds, because the group is probably gone.
-const GONE_MS: i64 = 7 * 86_400_000;
+const GONE_MS: i64 = 7 * DAY_MS;
+const DAY_MS: i64 = 86_400_000;
 
 /// Follows a group through some slots, from the state `start`. `bad` has the group's bad windows, and `seen` what its
 /// judged windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad, but it ends a pending
@@ -122,11 +123,7 @@ impl Progress {
             seen: window.end(),
             evidence: 0.0,
             phi: bad.phi,
-            usual: numbers
-                .observed
-                .whole
-                .filter(|whole| *whole > 0)
-                .map(|whole| numbers.expected / whole as f64),
+            usual: None,
             numbers: numbers.clone(),
         });
         live.bad = live.bad.saturating_add(1).max(bad.weight).min(rule.bad);
@@ -135,6 +132,10 @@ impl Progress {
         (live.until, live.seen) = (window.end(), window.end());
         live.phi = bad.phi;
         live.numbers = numbers;
+        if rule.test.judge().baseline().is_some() {
+            let whole = live.numbers.observed.whole.unwrap_or_default();
+            live.learn(window.end(), live.numbers.expected, whole);
+        }
         if live.fired.is_none() && live.bad >= rule.bad {
             live.fired = Some(window.end());
             live.complete(Some(bad));
@@ -188,7 +189,8 @@ impl Live {
                 whole,
                 expected,
             } => {
-                let expected = self.expected(expected, whole);
+                self.learn(end, expected, whole);
+                let expected = self.bounded(expected, whole);
                 if part > 0 || expected >= 1.0 {
                     self.seen = end;
                 }
@@ -203,9 +205,33 @@ impl Live {
         }
     }
 
-    /// Returns how many events would be as usual as before the finding. For a count, this is `expected`.
-    fn expected(&self, expected: f64, whole: u64) -> f64 {
-        self.usual.map_or(expected, |usual| usual * whole as f64)
+    /// Returns whether the finding is about too many events.
+    fn is_rise(&self) -> bool {
+        self.numbers.observed.part as f64 > self.numbers.expected
+    }
+
+    /// Learns what is usual from the windows of the finding's first day. Rules don't learn from the finding itself that soon.
+    fn learn(&mut self, end: Timestamp, expected: f64, whole: u64) {
+        if whole == 0 || end.unix_ms() - self.since.unix_ms() > DAY_MS {
+            return;
+        }
+        let share = expected / whole as f64;
+        let is_rise = self.is_rise();
+        let usual = self.usual.get_or_insert(share);
+        *usual = if is_rise {
+            usual.max(share)
+        } else {
+            usual.min(share)
+        };
+    }
+
+    /// Returns the expected number of events, without what rules have learned from the finding itself since its first day.
+    fn bounded(&self, expected: f64, whole: u64) -> f64 {
+        let usual = self.usual.map(|usual| usual * whole as f64);
+        usual.map_or(expected, |usual| match self.is_rise() {
+            true => expected.min(usual),
+            false => expected.max(usual),
+        })
     }
 
     /// Returns the natural logarithm of a likelihood ratio: how much more probable a count is if the problem is over
@@ -217,7 +243,7 @@ impl Live {
             expected: usual,
             ..
         } = self.numbers;
-        let usual = self.expected(usual, observed.whole.unwrap_or_default());
+        let usual = self.bounded(usual, observed.whole.unwrap_or_default());
         let observed = observed.part as f64;
         let times = libm::sqrt((observed + 0.5) / (usual + 0.5));
         let times = match observed > usual {

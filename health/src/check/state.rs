@@ -56,8 +56,9 @@ pub(crate) struct Live {
     pub(crate) evidence: f64,
     /// How much the group's counts vary: the variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
-    /// For a share or a ratio, what was usual when the finding began. Rules learn a share that lasts for days, so only a return
-    /// to this share is evidence that the finding has ended.
+    /// For a share or a ratio, what was usual on the first day of the finding: the largest usual value for a finding about too
+    /// many events, otherwise the smallest. Rules learn a value that lasts for days, so only a return to this value is evidence
+    /// that the finding has ended.
     pub(crate) usual: Option<f64>,
     /// The numbers of the last bad window.
     pub(crate) numbers: Numbers,

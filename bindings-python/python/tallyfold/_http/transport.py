@@ -46,16 +46,16 @@ __all__ = [
 
 
 class _Pool(TypedDict):
-    max_connections: int | None
+    max_connections: int
     max_keepalive_connections: int
     keepalive_expiry: float
 
 
-POOL: _Pool = {"max_connections": None, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
-"""How many idle connections a transport keeps, and for how many seconds.
+POOL: _Pool = {"max_connections": 200, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
+"""How many connections a transport opens, how many idle ones it keeps, and for how many seconds.
 
-There is no limit for connections, because the core limits the requests: a request that waited for a
-connection would use up its timeout.
+A server may reset connections if too many are opened at once. A request that waits for a connection
+uses up its timeout.
 """
 
 CONNECT_SLICE = 0.1
