@@ -26,6 +26,8 @@ async function opened(
   const errors = [];
   tab.on("pageerror", (error) => errors.push(error.stack));
   t.after(async () => {
+    // A request may be under way that another world answers.
+    await tab.unrouteAll({ behavior: "ignoreErrors" });
     await tab.context().close();
     world.close();
     assert.deepEqual(errors, []);
