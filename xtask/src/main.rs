@@ -53,7 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Whether an export is a method. The facade uses the names of the other exports.
 fn is_method(name: &str) -> bool {
     let is_own = name.starts_with("core") && name.contains('_');
-    is_own && !name.ends_with("_new") && name != "corecall_close"
+    let is_used = name.ends_with("_new") || ["corecall_attempt", "corecall_close"].contains(&name);
+    is_own && !is_used
 }
 
 /// The line that begins the part of the glue that starts an instance. The facade does that itself, so this part is left out.
