@@ -17,15 +17,19 @@ const gc = runInNewContext("gc");
 
 const range = { start: hour.start, end: hour.end, window: hour.window };
 
-/** What the length of a plan throws, if it throws. */
+/** What each call of an export throws, if it throws. */
 let stopping;
-instances.wrap = (exports) => ({
-  ...exports,
-  coreplan_length(plan) {
-    if (stopping !== undefined) throw stopping;
-    return exports.coreplan_length(plan);
-  },
-});
+instances.wrap = (exports) => {
+  const wrapped = Object.entries(exports).map(([name, own]) => {
+    if (typeof own !== "function") return [name, own];
+    const call = (...given) => {
+      if (stopping !== undefined) throw stopping;
+      return own(...given);
+    };
+    return [name, call];
+  });
+  return Object.fromEntries(wrapped);
+};
 
 describe("a call that stops for another reason than its memory", () => {
   for (const [what, thrown] of [

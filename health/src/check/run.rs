@@ -257,13 +257,9 @@ impl Rules {
         if check.left_out == 0 {
             following.end_others(&check.findings);
         }
-        // Counts are judged only after they have settled, and a finding may have begun some windows before it fires.
+        // Counts are judged only after they have settled.
         let judged = check.state.judged().map_or(now, |judged| judged.min(now));
-        let waits = self.rules.iter();
-        let waits =
-            waits.map(|rule| i64::from(rule.bad) * i64::from(rule.window.seconds()) * 1_000);
-        let earliest = judged.unix_ms() - waits.max().unwrap_or_default();
-        check.state.incidents = following.kept(Timestamp::from_unix_ms(earliest).unwrap_or(judged));
+        check.state.incidents = following.kept(judged);
         following.follow(&mut check.findings, over, |one| {
             has_fired(one) && one.provisional
         });
