@@ -118,8 +118,8 @@ impl Pace {
 
     /// Honours a `Retry-After`: nothing is sent to the destination for that long. Returns the error
     /// with that wait, or `retry_later` if the wait is longer than the caller allows. A wait that
-    /// only the patience of a long range allows does not make the client's other calls wait. `wait` is the wait in milliseconds,
-    /// and the latest monotonic time at which its response can have come.
+    /// only the patience of a long range allows does not make the client's other calls wait. `wait` is
+    /// the wait in milliseconds, and the latest monotonic time at which its response can have come.
     pub(super) fn heed(
         &mut self,
         api: Api,

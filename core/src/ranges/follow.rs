@@ -176,7 +176,7 @@ pub struct Follow {
     pub(super) next_start: Option<Timestamp>,
     pub(super) end: Option<Timestamp>,
     delay_ms: u64,
-    reread_ms: u64,
+    pub(super) reread_ms: u64,
     settle_ms: u64,
     settle_when_unchanged: bool,
     /// The windows that are not settled, in the order of time.
@@ -233,14 +233,13 @@ impl Open {
     }
 
     /// Records when an earlier process read the window. Only the wall clock shows how long ago that was.
-    pub(super) fn rest_since(&mut self, read_ms: i64) {
+    pub(super) fn rest_since(&mut self, read_ms: i64, pause_ms: u64) {
         self.read_ms = read_ms;
-        self.state = State::Rests {
-            since: Now {
-                monotonic_ms: u64::MAX,
-                unix_ms: read_ms,
-            },
+        let since = Now {
+            monotonic_ms: u64::MAX,
+            unix_ms: read_ms,
         };
+        self.state = State::Rests { since, pause_ms };
     }
 
     /// Compares a reading with the previous one. The times of its request and its response are on the monotonic clock.
@@ -263,18 +262,10 @@ enum State {
         task: u32,
         asked_at: Now,
     },
-    /// It was read at that time.
+    /// It was read at that time, or the attempt failed then, and must be read again after a pause.
     Rests {
         since: Now,
-    },
-    /// An attempt to read it failed at that time.
-    Failed {
-        since: Now,
         pause_ms: u64,
-    },
-    /// It was read at that time, and its settle time may be over by now. It surely is after a second.
-    RestsASecond {
-        since: Now,
     },
 }
 
@@ -436,12 +427,7 @@ impl Follow {
         let rest_ms = match open.state {
             State::UnderWay { .. } => return None,
             State::Due => 0,
-            State::Rests { since } => self.reread_ms.saturating_sub(now.since(since)),
-            State::Failed { since, pause_ms } => pause_ms.saturating_sub(now.since(since)),
-            State::RestsASecond { since } => {
-                let rest_ms = self.reread_ms.min(PRECISION_MS);
-                rest_ms.saturating_sub(now.since(since))
-            }
+            State::Rests { since, pause_ms } => pause_ms.saturating_sub(now.since(since)),
         };
         // Its delay had passed before, but the clock may have been set back since.
         Some(rest_ms.max(self.unripe_ms(open.window, now)))
@@ -485,10 +471,10 @@ impl Follow {
     /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
-    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause grows: it is as long as
-    /// the attempts have failed. Other windows are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
-    /// reads one window a minute, or one every `reread_ms` if that is shorter, until a reading succeeds. `out_of_order` for a
-    /// task that is not under way.
+    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause grows: it is
+    /// as long as the attempts have failed. Other windows are not affected, unless all of them would fail with the same error,
+    /// such as refused credentials: then the follow reads one window a minute, or one every `reread_ms` if that is shorter,
+    /// until a reading succeeds. `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
@@ -538,7 +524,7 @@ impl Follow {
                     // the requests would grow without limit.
                     pause_ms = pause_ms.max(now.since(*open.failing_since.get_or_insert(now)));
                 }
-                open.state = State::Failed {
+                open.state = State::Rests {
                     since: now,
                     pause_ms,
                 };
@@ -578,7 +564,10 @@ impl Follow {
             State::UnderWay { asked_at, .. } => asked_at,
             _ => now,
         };
-        open.state = State::Rests { since: now };
+        open.state = State::Rests {
+            since: now,
+            pause_ms: self.reread_ms,
+        };
         open.failing_since = None;
         // Comparisons of readings ignore their age, so all readings have the same mark.
         let table = table.marked(|_| true);
@@ -599,7 +588,12 @@ impl Follow {
         let latest = service.map(ServiceTime::latest);
         if !open.was_close && is_settled(window, self.settle_ms, times, latest) {
             open.was_close = true;
-            open.state = State::RestsASecond { since: now };
+            // Its settle time may be over by now, and surely is after a second.
+            let pause_ms = self.reread_ms.min(PRECISION_MS);
+            open.state = State::Rests {
+                since: now,
+                pause_ms,
+            };
         }
         if settled {
             self.outages.forget(window);

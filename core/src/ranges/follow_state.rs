@@ -195,7 +195,7 @@ impl Follow {
             open.table = Some(CountTable::of_response(self.query.subject(), part.clone()));
             (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
             open.revisions = u32::try_from(revisions[at]).unwrap_or(u32::MAX);
-            open.rest_since(read_ms[at]);
+            open.rest_since(read_ms[at], self.reread_ms);
             self.open.push(open);
         }
         self.open.sort_unstable_by_key(|open| open.window);
