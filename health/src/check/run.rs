@@ -142,7 +142,7 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
-        self.follow_incidents(&mut check, &over, state, now);
+        follow_incidents(&mut check, &over, state, now);
         check.findings.sort_by(|one, other| {
             rank(one.status)
                 .cmp(&rank(other.status))
@@ -234,52 +234,6 @@ impl Rules {
         unjudged.sort_by_key(place);
     }
 
-    /// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
-    /// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
-    fn follow_incidents(
-        &self,
-        check: &mut Check,
-        over: &[Option<Timestamp>],
-        before: &State,
-        now: Timestamp,
-    ) {
-        let mut before = before.incidents.clone();
-        for incident in &mut before {
-            if !incident.is_held(now) {
-                incident.hold = None;
-            }
-        }
-        let mut following = Following::of(before);
-        let has_fired = |finding: &Finding| finding.status != Status::Pending;
-        following.follow(&mut check.findings, over, |one| {
-            has_fired(one) && !one.provisional
-        });
-        if check.left_out == 0 {
-            following.end_others(&check.findings);
-        }
-        // Counts are judged only after they have settled.
-        let judged = check.state.judged().map_or(now, |judged| judged.min(now));
-        check.state.incidents = following.kept(judged);
-        following.follow(&mut check.findings, over, |one| {
-            has_fired(one) && one.provisional
-        });
-        check.incidents = following.shown();
-        let mut held = BTreeSet::new();
-        for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {
-            incident.silenced = true;
-            held.insert(incident.id.as_str());
-        }
-        for finding in &mut check.findings {
-            let incident = finding.incident.as_deref();
-            finding.silenced |= incident.is_some_and(|incident| held.contains(incident));
-        }
-        check.incidents.sort_by(|one, other| {
-            let order = rank(one.status).cmp(&rank(other.status));
-            let order = order.then(other.severity.cmp(&one.severity));
-            order.then_with(|| (one.fired, &one.id).cmp(&(other.fired, &other.id)))
-        });
-    }
-
     /// Keeps the findings and the state of a rule that can't judge anything, so that its findings are neither resolved nor lost.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
@@ -294,6 +248,46 @@ impl Rules {
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }
+}
+
+/// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
+/// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
+fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
+    let mut before = before.incidents.clone();
+    for incident in &mut before {
+        if !incident.is_held(now) {
+            incident.hold = None;
+        }
+    }
+    let mut following = Following::of(before);
+    let has_fired = |finding: &Finding| finding.status != Status::Pending;
+    following.follow(&mut check.findings, over, |one| {
+        has_fired(one) && !one.provisional
+    });
+    if check.left_out == 0 {
+        following.end_others(&check.findings);
+    }
+    // Counts are judged only after they have settled.
+    let judged = check.state.judged().map_or(now, |judged| judged.min(now));
+    check.state.incidents = following.kept(judged);
+    following.follow(&mut check.findings, over, |one| {
+        has_fired(one) && one.provisional
+    });
+    check.incidents = following.shown();
+    let mut held = BTreeSet::new();
+    for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {
+        incident.silenced = true;
+        held.insert(incident.id.as_str());
+    }
+    for finding in &mut check.findings {
+        let incident = finding.incident.as_deref();
+        finding.silenced |= incident.is_some_and(|incident| held.contains(incident));
+    }
+    check.incidents.sort_by(|one, other| {
+        let order = rank(one.status).cmp(&rank(other.status));
+        let order = order.then(other.severity.cmp(&one.severity));
+        order.then_with(|| (one.fired, &one.id).cmp(&(other.fired, &other.id)))
+    });
 }
 
 /// Returns a reason if the counts are too old to show whether all is well now.

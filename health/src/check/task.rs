@@ -113,8 +113,8 @@ impl Task<'_> {
             .unwrap_or(slots.len());
         let late = Timestamp::from_unix_ms(end.unix_ms().saturating_sub(LATEST_SETTLED_MS));
         let is_late = |slot: usize| late.is_some_and(|late| is_over(slot, late));
-        let other = self.other.as_ref().map(|(_, other)| other);
-        let other = other.map(|other| (other, last(0..other.len(), other)));
+        let other = self.other.as_ref();
+        let other = other.map(|(_, other)| (other, last(0..other.len(), other)));
         let is_settled = |slot: usize| {
             let is_settled_there = |(other, last): (&Slots, Option<usize>)| {
                 let place = slots.place_in(other, slot);
