@@ -306,6 +306,18 @@ fn the_end_of_an_alert_is_sent_if_the_answer_to_its_beginning_was_lost() {
         assert_eq!(again.sent.len(), 1);
         assert!(run(&firing, webhook(), &again.notified, []).sent.is_empty());
     }
+    // An Alertmanager gets the end also after a refusal.
+    let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
+    let refused = run(
+        &firing,
+        alertmanager(),
+        &Notified::default(),
+        [Some((403, ""))],
+    );
+    assert_eq!(
+        run(&over, alertmanager(), &refused.notified, []).sent.len(),
+        1
+    );
 }
 
 #[test]

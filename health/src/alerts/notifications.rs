@@ -293,8 +293,10 @@ impl Notifications {
                 effect.surely(known);
             }
             Err(error) => {
-                // After a refusal, the receiver doesn't know what the message says. All the others may come after it was accepted.
-                if !matches!(error.status(), Some(400..500)) {
+                // A receiver that refuses the beginning of an alert doesn't know the alert. An Alertmanager may have accepted
+                // the same message at an earlier attempt, and takes the end of an alert that it doesn't know.
+                let is_refused = matches!(error.status(), Some(400..500));
+                if !is_refused || matches!(effect, Effect::All(_)) {
                     effect.maybe(known);
                 }
                 // A receiver that refuses only this message may accept the others.
