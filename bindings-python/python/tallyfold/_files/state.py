@@ -13,7 +13,7 @@ from tallyfold._errors import ConfigError
 from tallyfold._files.file import found_at, given_path, replacing
 from tallyfold._files.lock import Lock
 
-__all__ = ["StateFile", "aside"]
+__all__ = ["StateFile", "aside", "outlast"]
 
 T = TypeVar("T")
 
@@ -100,15 +100,24 @@ class StateFile:
         return BlockingIOError(errno.EAGAIN, message, str(self._path))
 
 
+async def outlast(work: asyncio.Future[T]) -> asyncio.CancelledError | None:
+    """Waits for the end of `work`, even if the task is cancelled again and again.
+
+    Returns the last cancellation.
+    """
+    cancelled = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
+
+
 async def aside(store: Callable[[], T]) -> T:
     """Calls `store` in a thread. A task that is cancelled first waits for the end of `store`."""
     storing = asyncio.get_running_loop().run_in_executor(None, store)
-    cancelled = None
-    while not storing.done():
-        try:
-            await asyncio.wait([storing])
-        except asyncio.CancelledError as error:
-            cancelled = error
+    cancelled = await outlast(storing)
     if cancelled is not None:
         raise cancelled from storing.exception()
     return storing.result()

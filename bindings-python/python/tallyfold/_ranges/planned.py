@@ -13,7 +13,7 @@ def by_plan(table: CountTable, start: datetime, step: Step) -> tuple[Series, lis
 
     A window that was read in halves has the sums of its halves. If the plan begins at a `start`
     within a step, or ends within a step, its first or last window is a part of that step. The rows
-    have the edges of the whole step, and the starts are those of the windows.
+    have the edges of the whole step. The starts are the starts of the windows themselves.
     """
     series = table.by_window(step)
     unsettled = [

@@ -8,6 +8,7 @@ from functools import partial
 from typing import ParamSpec, Self, TypeVar
 
 from tallyfold._calls.steps import Drive
+from tallyfold._files.state import outlast
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 
@@ -123,12 +124,7 @@ async def async_to_its_end(work: Callable[[], Awaitable[None]], error: BaseExcep
     cancellation.
     """
     working = asyncio.ensure_future(work())
-    cancelled = None
-    while not working.done():
-        try:
-            await asyncio.wait([working])
-        except asyncio.CancelledError as again:
-            cancelled = again
+    cancelled = await outlast(working)
     working.result()
     if cancelled is not None and not isinstance(error, asyncio.CancelledError):
         raise cancelled from error
