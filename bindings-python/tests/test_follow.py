@@ -177,10 +177,14 @@ def test_a_clock_that_is_ahead_freezes_no_checkpoint(clock: Clock, tmp_path: Pat
     assert again.totals.success == table.totals.success + 1
 
 
-@pytest.mark.parametrize("event", ["call", "return"])
-@pytest.mark.parametrize(
+at_call_and_return = pytest.mark.parametrize("event", ["call", "return"])
+of_each_function = pytest.mark.parametrize(
     "function", ["_read", "_next", "now", "settle", "Drive.__init__", "Revision.__init__"]
 )
+
+
+@at_call_and_return
+@of_each_function
 def test_an_interrupt_loses_no_revision(clock: Clock, function: str, event: str) -> None:
     clock.ms = 6 * 3_600_000
     with Service(busy_day()).client() as client:
@@ -196,10 +200,8 @@ def test_an_interrupt_loses_no_revision(clock: Clock, function: str, event: str)
             assert total == truth, position
 
 
-@pytest.mark.parametrize("event", ["call", "return"])
-@pytest.mark.parametrize(
-    "function", ["_read", "_next", "now", "settle", "Drive.__init__", "Revision.__init__"]
-)
+@at_call_and_return
+@of_each_function
 @pytest.mark.parametrize("stores_each", [False, True])
 def test_the_state_after_an_interrupt_has_what_was_yielded(
     clock: Clock, function: str, event: str, *, stores_each: bool

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -293,6 +293,23 @@ def test_windows_are_whole_wherever_the_range_starts(world: World) -> None:
     assert edges == (START, START + timedelta(minutes=40))
 
 
+def client_of_logs(page: Callable[[int], Any]) -> tallyfold.Client:
+    """Returns a client of a service whose audit logs have the bodies that `page` returns for page numbers."""
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/token"):
+            return httpx2.Response(200, json={"access_token": "t", "expires_in": 86_400})
+        return httpx2.Response(200, json=page(int(request.url.params["page"])))
+
+    return tallyfold.Client(
+        cluster_endpoint="https://cluster.example",
+        base_url="https://cluster.example",
+        auth_url="https://cluster.example",
+        transport=httpx2.MockTransport(respond),
+        **tallyfold.Sandbox().credentials,
+    )
+
+
 @pytest.mark.parametrize(
     ("pages", "records"),
     [
@@ -327,20 +344,12 @@ def test_windows_are_whole_wherever_the_range_starts(world: World) -> None:
 def test_audit_logs_of_any_form_end(pages: list[Any], records: list[Any]) -> None:
     asked: list[int] = []
 
-    def respond(request: httpx2.Request) -> httpx2.Response:
-        if request.url.path.endswith("/token"):
-            return httpx2.Response(200, json={"access_token": "t", "expires_in": 86_400})
-        asked.append(int(request.url.params["page"]))
+    def page(number: int) -> Any:
+        asked.append(number)
         assert len(asked) <= len(pages), "it does not end"
-        return httpx2.Response(200, json=pages[asked[-1] - 1])
+        return pages[number - 1]
 
-    with tallyfold.Client(
-        cluster_endpoint="https://cluster.example",
-        base_url="https://cluster.example",
-        auth_url="https://cluster.example",
-        transport=httpx2.MockTransport(respond),
-        **tallyfold.Sandbox().credentials,
-    ) as client:
+    with client_of_logs(page) as client:
         resource = source(client, START).resources["audit_logs"]
         assert [row["record"] for row in resource] == records
 
@@ -349,19 +358,11 @@ def test_audit_logs_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(tallyfold.dlt, "MOST_PAGES", 20)
     asked: list[int] = []
 
-    def respond(request: httpx2.Request) -> httpx2.Response:
-        if request.url.path.endswith("/token"):
-            return httpx2.Response(200, json={"access_token": "t", "expires_in": 86_400})
-        asked.append(int(request.url.params["page"]))
-        return httpx2.Response(200, json=[{"id": 1000 + len(asked)}])
+    def page(number: int) -> Any:
+        asked.append(number)
+        return [{"id": 1000 + len(asked)}]
 
-    with tallyfold.Client(
-        cluster_endpoint="https://cluster.example",
-        base_url="https://cluster.example",
-        auth_url="https://cluster.example",
-        transport=httpx2.MockTransport(respond),
-        **tallyfold.Sandbox().credentials,
-    ) as client:
+    with client_of_logs(page) as client:
         with pytest.raises(Exception, match="body_limit: the audit logs don't end after 20 pages"):
             list(source(client, START).resources["audit_logs"])
         assert asked == list(range(1, 21))
