@@ -1053,3 +1053,17 @@ fn what_is_in_doubt_stays_stored_until_a_report_has_it() {
     assert!(push.step(START).is_err());
     assert_eq!(push.report().unsure, stored);
 }
+
+#[test]
+fn options_are_printed_without_the_secrets_of_their_address() {
+    for url in [
+        "https://user:SECRET@push.example",
+        "https://push.example?token=SECRET",
+    ] {
+        let text = format!("{:?}", PushOptions::with_defaults(url.to_owned()));
+        assert!(
+            text.contains("push.example") && !text.contains("SECRET"),
+            "{text}"
+        );
+    }
+}

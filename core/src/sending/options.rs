@@ -158,11 +158,13 @@ impl PushOptions {
     }
 }
 
-/// Without the path, which may be a secret.
+/// Shows only the origin of the address, because the rest may be a secret.
 impl fmt::Debug for PushOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let origin = origin(&self.url);
+        let host = origin.rsplit_once('@').map_or(origin, |(_, host)| host);
         f.debug_struct("PushOptions")
-            .field("url", &origin(&self.url))
+            .field("url", &host)
             .finish_non_exhaustive()
     }
 }
@@ -237,11 +239,11 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// An address without its path.
-fn origin(base: &str) -> &str {
-    let host = base.find("//").map_or(0, |at| at + 2);
-    let end = base[host..].find('/').map_or(base.len(), |at| host + at);
-    &base[..end]
+/// An address without its path and its query.
+fn origin(url: &str) -> &str {
+    let host = url.find("//").map_or(0, |at| at + 2);
+    let end = url[host..].find(['/', '?', '#']);
+    &url[..end.map_or(url.len(), |at| host + at)]
 }
 
 /// Whether a query has a parameter that systems read passwords and tokens from.
