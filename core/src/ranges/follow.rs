@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::keeper::check_past;
 use crate::time::now::Now;
 use crate::time::patience::Patience;
-use crate::time::settling::{PRECISION_MS, SETTLE_MS, ServiceTime, is_settled};
+use crate::time::settling::{PRECISION_MS, SETTLE_MS, ServiceClock, ServiceTime, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
@@ -121,7 +121,7 @@ pub struct Revision {
     /// number.
     pub number: u32,
     /// By how many milliseconds the wall clock was ahead of the service's when the window was read: 0 if it was not, or if
-    /// the response had no `Date`.
+    /// no response had a `Date`.
     pub clock_ahead_ms: u64,
 }
 
@@ -185,11 +185,15 @@ pub struct Follow {
     next_task: u32,
     /// The service's clock, as the last response showed it.
     service: Option<ServiceTime>,
+    /// The service's clock, for counts whose response has no `Date`.
+    clock: ServiceClock,
     /// The window that was read last before its end by the service's clock.
     too_early: Option<Window>,
-    /// When a call last failed with an error that all other calls would have, too, or when a call was last tried after that;
-    /// `None` once a call has succeeded.
-    refused: Option<Now>,
+    /// When a call last failed with an error that all other calls would have, too, or when a call was last tried after that, and
+    /// the pause in milliseconds before the next call; `None` once a call has succeeded.
+    refused: Option<(Now, u64)>,
+    /// How many readings have succeeded.
+    readings: u64,
     /// The latest time in the state that the follow began with, until a step has checked that it is past.
     pub(super) latest: Option<Timestamp>,
 }
@@ -211,8 +215,8 @@ pub(super) struct Open {
     pub(super) revisions: u32,
     /// Whether a reading came in the last second of its settle time. The next one follows that second.
     was_close: bool,
-    /// When the first of the attempts that have failed since the last reading failed.
-    failing_since: Option<Now>,
+    /// The attempts that have failed since the last reading, after the settle time.
+    failing: Option<Failing>,
     state: State,
 }
 
@@ -227,7 +231,7 @@ impl Open {
             read_ms: 0,
             revisions: 0,
             was_close: false,
-            failing_since: None,
+            failing: None,
             state: State::Due,
         }
     }
@@ -242,6 +246,11 @@ impl Open {
         self.state = State::Rests { since, pause_ms };
     }
 
+    /// Whether it rests after a reading at or after a time by the wall clock.
+    fn was_read_after(&self, unix_ms: i64) -> bool {
+        matches!(self.state, State::Rests { since, .. } if since.unix_ms >= unix_ms)
+    }
+
     /// Compares a reading with the previous one. The times of its request and its response are on the monotonic clock.
     fn compare(&mut self, table: &CountTable, [asked_ms, now_ms]: [u64; 2]) {
         if self.table.as_ref() != Some(table) {
@@ -251,6 +260,28 @@ impl Open {
         }
         let since_ms = *self.same_since_ms.get_or_insert(now_ms);
         self.same_for_ms = self.same_before_ms + asked_ms.saturating_sub(since_ms);
+    }
+}
+
+/// The failed attempts to read a window whose settle time is over.
+#[derive(Clone, Copy)]
+struct Failing {
+    /// How many readings of all windows had succeeded before the last attempt.
+    after: u64,
+    /// Whether other windows were read between the last two attempts. Then the window is at fault, not the service.
+    is_alone: bool,
+    /// The pause after the last attempt.
+    pause_ms: u64,
+}
+
+impl Failing {
+    /// Adds an attempt. The pause doubles each time: if all windows fail and none rested longer, the requests would grow without limit.
+    fn again(before: Option<Self>, after: u64, reread_ms: u64) -> Self {
+        Self {
+            after,
+            is_alone: before.is_some_and(|before| before.after != after),
+            pause_ms: before.map_or(reread_ms, |before| before.pause_ms.saturating_mul(2)),
+        }
     }
 }
 
@@ -309,9 +340,11 @@ impl Machine {
             outages: Outages::new(options.patience_ms),
             next_task: 0,
             service: None,
+            clock: ServiceClock::default(),
             too_early: None,
             latest: None,
             refused: None,
+            readings: 0,
         };
         if let Some(state) = &options.state {
             follow
@@ -357,27 +390,32 @@ impl Follow {
         if self.outages.has_scout() {
             return self.wait_for(SCOUTED_MS);
         }
-        let refused_ms = self.refused.map_or(0, |since| {
-            let pause_ms = self.reread_ms.min(REFUSED_MS);
+        let refused_ms = self.refused.map_or(0, |(since, pause_ms)| {
             pause_ms.saturating_sub(now.since(since))
         });
         let rest_ms = self.outages.rest_ms(now).max(refused_ms);
         if rest_ms > 0 {
             return self.wait_for(rest_ms);
         }
-        // In an outage, a window that has not failed yet is more likely to succeed.
-        let mut failed = None;
+        let opening = self.opening();
+        let opening = opening.filter(|window| self.closed_ms(*window, now) == 0);
+        // In an outage, a window that has not failed yet is more likely to succeed. If the service is too slow for all readings, a
+        // window whose first reading is due already waits for at most one more reading of each other window.
+        let is_later = |open: &Open| {
+            let has_waited = |window| open.was_read_after(self.ripe_ms(window));
+            self.outages.has_failed(open.window) || opening.is_some_and(has_waited)
+        };
+        let mut later = None;
         for (position, open) in self.open.iter().enumerate() {
             if self.rest_ms(open, now) == Some(0) {
-                if !self.outages.has_failed(open.window) {
+                if !is_later(open) {
                     return self.read(position, now);
                 }
-                failed = failed.or(Some(position));
+                later = later.or(Some(position));
             }
         }
-        let ripe = |window: &Window| self.closed_ms(*window, now) == 0;
-        let Some(window) = self.opening().filter(ripe) else {
-            return match failed {
+        let Some(window) = opening else {
+            return match later {
                 Some(position) => self.read(position, now),
                 None => self.wait(now),
             };
@@ -415,11 +453,13 @@ impl Follow {
     }
 
     fn unripe_by(&self, window: Window, now: Now) -> u64 {
-        let ripe_ms = window
-            .end()
-            .unix_ms()
-            .saturating_add_unsigned(self.delay_ms);
-        u64::try_from(ripe_ms.saturating_sub(now.unix_ms)).unwrap_or(0)
+        u64::try_from(self.ripe_ms(window).saturating_sub(now.unix_ms)).unwrap_or(0)
+    }
+
+    /// When a window has been closed for `delay_ms`.
+    fn ripe_ms(&self, window: Window) -> i64 {
+        let end_ms = window.end().unix_ms();
+        end_ms.saturating_add_unsigned(self.delay_ms)
     }
 
     /// Milliseconds until an open window must be read; `None` while it is being read.
@@ -435,7 +475,7 @@ impl Follow {
 
     fn read(&mut self, position: usize, now: Now) -> FollowStep {
         // After a refusal, one call at a time tests whether the next calls would succeed.
-        self.refused = self.refused.and(Some(now));
+        self.refused = self.refused.map(|_| (now, self.reread_ms.min(REFUSED_MS)));
         let (task, open) = (self.next_task, &mut self.open[position]);
         self.next_task = self.next_task.wrapping_add(1);
         open.state = State::UnderWay {
@@ -471,8 +511,8 @@ impl Follow {
     /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
-    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause grows: it is
-    /// as long as the attempts have failed. Other windows are not affected, unless all of them would fail with the same error,
+    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause doubles
+    /// with each failed attempt, until the service has responded again. Other windows are not affected, unless all of them would fail with the same error,
     /// such as refused credentials: then the follow reads one window a minute, or one every `reread_ms` if that is shorter,
     /// until a reading succeeds. `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
@@ -488,9 +528,8 @@ impl Follow {
         };
         match self.query.outcome(call, open.window) {
             WindowResult::Table(table) if has_ended(open.window) => {
-                self.refused = None;
-                // Without a `Date` in this response, the service's clock is the one of an earlier response.
-                let service = service.or(self.service.map(|service| service.moved_on(now)));
+                self.has_succeeded();
+                let service = self.clock.show(service, now);
                 self.revise(position, table, service, now).map(Some)
             }
             WindowResult::Table(_) if is_last && open.table.is_none() => {
@@ -518,11 +557,12 @@ impl Follow {
                     .unix_ms()
                     .saturating_add_unsigned(self.settle_ms);
                 if concerns_all(&error) {
-                    self.refused = Some(now);
+                    let wait_ms = error.retry_after_s().unwrap_or(0).saturating_mul(1_000);
+                    self.refused = Some((now, self.reread_ms.min(REFUSED_MS).max(wait_ms)));
                 } else if now.unix_ms >= settled_ms {
-                    // A window that still fails after its settle time is tried ever more rarely. Otherwise, if all windows fail,
-                    // the requests would grow without limit.
-                    pause_ms = pause_ms.max(now.since(*open.failing_since.get_or_insert(now)));
+                    let failing = Failing::again(open.failing, self.readings, self.reread_ms);
+                    open.failing = Some(failing);
+                    pause_ms = failing.pause_ms;
                 }
                 open.state = State::Rests {
                     since: now,
@@ -531,6 +571,21 @@ impl Follow {
                 Err(error)
             }
         }
+    }
+
+    /// Takes note that the service responds. Windows that failed while it did not are read again soon.
+    fn has_succeeded(&mut self) {
+        self.refused = None;
+        for open in &mut self.open {
+            if let State::Rests { pause_ms, .. } = &mut open.state
+                && let Some(failing) = open.failing
+                && failing.after == self.readings
+                && !failing.is_alone
+            {
+                *pause_ms = self.reread_ms.min(*pause_ms);
+            }
+        }
+        self.readings += 1;
     }
 
     /// Gives back all windows whose calls were not settled, so that they are read again at once. This is for a driver that
@@ -568,7 +623,7 @@ impl Follow {
             since: now,
             pause_ms: self.reread_ms,
         };
-        open.failing_since = None;
+        open.failing = None;
         // Comparisons of readings ignore their age, so all readings have the same mark.
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);

@@ -59,14 +59,6 @@ impl ServiceTime {
         }
     }
 
-    /// The service's clock at a later time, by the monotonic clock.
-    pub(crate) fn moved_on(self, now: Now) -> Self {
-        Self {
-            sent_ms: self.sent_ms.saturating_add_unsigned(self.age_ms(now)),
-            asked_at: now,
-        }
-    }
-
     /// How long ago the response was requested, by the monotonic clock.
     pub(crate) fn age_ms(self, now: Now) -> u64 {
         now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms)
@@ -99,6 +91,30 @@ impl ServiceTime {
             message: format!(
                 "this machine's clock is {minutes} min {side} the service's (Date): {so}; set the clock that is wrong"
             ),
+        })
+    }
+}
+
+/// The difference between the wall clock and the service's clock, as the last `Date` shows it. Only responses with counts change
+/// it: the `Date` of another response may be a proxy's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ServiceClock {
+    /// By how much the wall clock was ahead; `None` before the first `Date`.
+    ahead_ms: Option<u64>,
+}
+
+impl ServiceClock {
+    /// Returns the service's clock for counts that have just come. Without a `Date` in their response, the wall clock is assumed to
+    /// be as wrong as it was at the last `Date`.
+    pub(crate) fn show(&mut self, response: Option<ServiceTime>, now: Now) -> Option<ServiceTime> {
+        if let Some(service) = response {
+            let ahead_ms = now.unix_ms.saturating_sub(service.sent_ms);
+            self.ahead_ms = Some(u64::try_from(ahead_ms).unwrap_or(0));
+            return response;
+        }
+        self.ahead_ms.map(|ahead_ms| ServiceTime {
+            sent_ms: now.unix_ms.saturating_sub_unsigned(ahead_ms),
+            asked_at: now,
         })
     }
 }

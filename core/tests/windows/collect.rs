@@ -771,3 +771,27 @@ fn what_lies_in_the_future_is_a_gap() {
         assert!(!day.windows()[0].complete);
     }
 }
+
+#[test]
+fn a_response_without_a_date_settles_by_the_date_of_an_earlier_one() {
+    let mut world = World::with_events(HOUR, 100);
+    world.now = at(2 * HOUR);
+    // The wall clock is two hours ahead.
+    let service_ms = world.now.unix_ms - 2 * 3_600_000;
+    let mut collect = world
+        .client
+        .collect(collect_options(HOUR, "15m"))
+        .expect("good options");
+    let mut responses = 0;
+    while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
+        responses += 1;
+        let date = (responses < 4).then_some(service_ms);
+        crate::follow::answer_at(&mut world, &mut call, date);
+        let settled = collect.settle(task, &mut call, world.now);
+        assert!(
+            matches!(settled, Ok(Settled::Kept { provisional: true })),
+            "{settled:?}"
+        );
+    }
+    assert_eq!(responses, 4);
+}

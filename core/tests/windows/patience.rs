@@ -536,6 +536,38 @@ fn a_probe_waits_too() {
     assert_eq!(ended.gaps, [window(0, DAY)]);
 }
 
+#[test]
+fn an_outage_does_not_skip_a_probe() {
+    for trouble in [
+        Trouble::Status(503),
+        Trouble::Status(504),
+        Trouble::Timeout,
+        Trouble::Silence,
+    ] {
+        let mut world = World::of(SandboxOptions::default().closed_windows(true));
+        world.client = client(8);
+        for edge in 1..96 {
+            world.record_one(edge * 900_000);
+        }
+        let options = patient(DAY, 900).probe(true);
+        let mut collect = world.client.collect(options).expect("good options");
+        let up_ms = world.now.monotonic_ms + 300_000;
+        while let CollectStep::Drive(Drive {
+            task,
+            mut call,
+            window,
+        }) = collect.next(world.now)
+        {
+            let is_down = world.now.monotonic_ms < up_ms;
+            world.drive(&mut call, window, is_down.then_some(trouble));
+            let settled = collect.settle(task, &mut call, world.now);
+            settled.expect("the task is under way");
+        }
+        let ended = collect.finish().expect_err("closed windows");
+        assert_eq!(ended.error.code(), Code::WindowsNotAdditive, "{trouble:?}");
+    }
+}
+
 /// A call that was cancelled is no try.
 #[test]
 fn a_cancelled_try_is_given_again() {

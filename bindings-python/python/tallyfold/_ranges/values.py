@@ -67,7 +67,7 @@ class Revision:
     from a `state` continues the numbers. No two revisions of a window have the same number."""
     clock_ahead: float = 0.0
     """By how many seconds this machine's clock was ahead of the service's clock when the window was
-    read: 0.0 if it was not ahead, or if the response had no `Date`."""
+    read: 0.0 if it was not ahead, or if no response had a `Date`."""
 
 
 @dataclass(frozen=True, slots=True)

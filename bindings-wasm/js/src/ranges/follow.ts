@@ -33,7 +33,7 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
   readonly number: number;
   /**
    * How many milliseconds this machine's clock was ahead of the service's clock when the window was read; 0 if it
-   * was not ahead, or if the response had no `Date`.
+   * was not ahead, or if no response had a `Date`.
    */
   readonly clockAheadMs: number;
 }

@@ -26,7 +26,7 @@ use crate::ranges::window_query::{WindowQuery, WindowResult, concerns_all, unkno
 use crate::spelling::{Name, words};
 use crate::time::now::Now;
 use crate::time::patience::Patience;
-use crate::time::settling::{ServiceTime, is_settled};
+use crate::time::settling::{ServiceClock, ServiceTime, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
 
@@ -85,6 +85,8 @@ pub struct Collect {
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
     outages: Outages,
+    /// The service's clock, for counts whose response has no `Date`.
+    clock: ServiceClock,
     /// Whether the last call was for a window that is known, to test whether the service is up.
     has_checked: bool,
     /// The error that ended the collect early.
@@ -175,6 +177,7 @@ impl Machine {
             failures: Vec::new(),
             failed_in_a_row: 0,
             outages: Outages::new(options.patience_ms),
+            clock: ServiceClock::default(),
             has_checked: false,
             cause: None,
             is_of_future: false,
@@ -461,22 +464,27 @@ impl Collect {
                 Settled::TooLarge
             }
             WindowResult::Failed(error) => {
-                // A shorter window does not help if the token endpoint is too slow, or if the service responds to no call.
-                let is_at_fault = call.is_too_slow() || self.outages.has_outlasted_one(window);
-                let is_too_long =
-                    !is_check && call.has_asked_api() && is_at_fault && is_too_much(&error);
+                let is_too_long = !is_check && self.is_too_long(window, call, &error);
                 let halves = is_too_long.then(|| halves(window, self.finest)).flatten();
                 self.take_failure(window, is_check, call, error, halves, now)
             }
             _ if is_check => Settled::Probed,
             WindowResult::Table(table) => {
-                self.keep(window, table, [asked_at, now], call.service_time())
+                let service = self.clock.show(call.service_time(), now);
+                self.keep(window, table, [asked_at, now], service)
             }
             WindowResult::None => {
                 self.ledger.put_back(&[window]);
                 Settled::GivenBack
             }
         })
+    }
+
+    /// Whether a shorter window may be read although a window has failed. It does not help if the token endpoint is too slow, or if
+    /// the service responds to no call.
+    fn is_too_long(&self, window: Window, call: &Call, error: &Error) -> bool {
+        let is_at_fault = call.is_too_slow() || self.outages.has_outlasted_one(window);
+        call.has_asked_api() && is_at_fault && is_too_much(error)
     }
 
     /// Whether a table was refused only because it shares the memory limit with others.
@@ -490,22 +498,22 @@ impl Collect {
         match probed {
             None => {}
             Some(Probed::Read { tables, asked_at }) => {
+                let service = self.clock.show(call.service_time(), now);
                 for (window, table) in tables {
-                    self.keep(window, table, [asked_at, now], call.service_time());
+                    self.keep(window, table, [asked_at, now], service);
                 }
             }
             Some(Probed::Failed { windows, mut error }) => {
-                // If the response is too large or too late, each of the windows may still be read alone.
-                let is_too_much = is_too_much(&error);
-                if !is_too_much
-                    && self.after(windows[0], call, &mut error, None, now) == Next::Again
-                {
+                let is_too_long = self.is_too_long(windows[0], call, &error);
+                let next = self.after(windows[0], call, &mut error, is_too_long, now);
+                if next == Next::Again {
                     self.probing.try_again();
                     return Ok(Settled::Postponed);
                 }
                 self.probing = Probing::Over;
                 self.ledger.put_back(&windows);
-                if !is_too_much {
+                // Each of the windows may still be read alone.
+                if next == Next::End || !is_too_long {
                     self.cause = Some(error);
                 }
             }
@@ -523,7 +531,7 @@ impl Collect {
         halves: Option<[Window; 2]>,
         now: Now,
     ) -> Settled {
-        let next = self.after(window, call, &mut error, halves, now);
+        let next = self.after(window, call, &mut error, halves.is_some(), now);
         if next == Next::End || is_check && ends_all(&error) {
             self.cause.get_or_insert_with(|| error.clone());
         } else if let Some(halves) = halves {
@@ -541,19 +549,19 @@ impl Collect {
         self.fail(window, error)
     }
 
-    /// What follows a call that has failed. If its window can be halved, a late response is not an
-    /// outage, unless the service is known to be down.
+    /// What follows a call that has failed. If a shorter window may be read instead, a late response is not an outage, unless the
+    /// service is known to be down.
     fn after(
         &mut self,
         window: Window,
         call: &Call,
         error: &mut Error,
-        halves: Option<[Window; 2]>,
+        may_be_shorter: bool,
         now: Now,
     ) -> Next {
         let is_on = self.outages.is_on();
         match call.setback() {
-            Some(setback) if halves.is_none() || setback.is_down || is_on => {
+            Some(setback) if !may_be_shorter || setback.is_down || is_on => {
                 self.outages.fail(window, setback, error, now)
             }
             _ => Next::Fail,
