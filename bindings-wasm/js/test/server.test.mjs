@@ -448,6 +448,8 @@ test("pages get tokens and audit logs only if that is switched on", async () => 
   });
   assert.equal((await page.eventDelivery(query)).totals.success, 7n);
   assert.deepEqual(await accessToken("control"), await client.token("control"));
+  const unknown = { code: "unknown_argument", argument: "sginal" };
+  await assert.rejects(client.token("control", { sginal: AbortSignal.abort() }), unknown);
   assert.equal(sandbox.stats.control_token, 1);
   const logs = direct(handle, { baseUrl: "http://localhost/api" });
   assert.deepEqual(

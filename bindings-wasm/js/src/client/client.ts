@@ -21,7 +21,7 @@ import { type Environment, fromEnvironment, processEnv } from "./environment.js"
 import { Machine, type MachineOptions } from "./machine.js";
 
 /** The options that the client handles itself: in every query, in a collect's, and in a follow's. */
-const OF_CALL = ["signal"];
+const OF_CALL: "signal"[] = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
 const OF_FOLLOW = ["onFailure", "once"];
 
@@ -147,7 +147,8 @@ export class Client {
     api: Api,
     options: Abortable = {},
   ): Promise<{ readonly accessToken: string; readonly expiresIn: number }> {
-    return await this.#run(() => this.#machine.token(api), options);
+    const given = fieldsOf("options", options, OPTIONS, OF_CALL);
+    return await this.#run(() => this.#machine.token(api), given);
   }
 
   /**
