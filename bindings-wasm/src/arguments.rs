@@ -40,27 +40,41 @@ pub(crate) fn required<T: Parameter>(argument: &str, value: &JsValue) -> Result<
     optional(argument, value)?.ok_or_else(|| Thrown::missing(argument))
 }
 
-/// The fields of an options object.
-pub(crate) struct Fields(JsValue);
+/// The fields of an options object: a copy of it, because getters and proxies are code of the caller, which may throw.
+pub(crate) struct Fields(Object);
 
 impl Fields {
     /// `argument` names the object in errors.
     pub(crate) fn of(argument: &str, value: &JsValue) -> Result<Self> {
-        if value.is_object() && !Array::is_array(value) {
-            Ok(Self(value.clone()))
+        if value.is_object() && !is_array(value).map_err(Thrown::foreign)? {
+            // Without a prototype, because other code may have set properties that all objects inherit.
+            let empty = Object::create(JsValue::NULL.unchecked_ref());
+            Ok(Self(copy_of(&empty, value).map_err(Thrown::foreign)?))
         } else {
             Err(Thrown::refused(argument, wanted(Kind::Nested(&[]))))
         }
     }
 
-    /// Returns the object's own property with this name. Other code may have set properties that all objects inherit.
+    /// Returns the object's own property with this name.
     pub(crate) fn get(&self, name: &str) -> Result<JsValue> {
-        let name = name.into();
-        if !Object::has_own(self.0.unchecked_ref::<Object>(), &name) {
-            return Ok(JsValue::UNDEFINED);
-        }
-        Reflect::get(&self.0, &name).map_err(Thrown::foreign)
+        Reflect::get(&self.0, &name.into()).map_err(Thrown::foreign)
     }
+}
+
+// These catch what the caller's code throws. An exception that passes through WebAssembly leaves locks and memory behind.
+#[wasm_bindgen]
+extern "C" {
+    /// Whether this is an array. Fails for a proxy that was revoked.
+    #[wasm_bindgen(catch, js_namespace = Array, js_name = isArray)]
+    fn is_array(value: &JsValue) -> std::result::Result<bool, JsValue>;
+
+    /// Copies the own properties of an object to another one, and returns the latter.
+    #[wasm_bindgen(catch, js_namespace = Object, js_name = assign)]
+    fn copy_of(to: &Object, from: &JsValue) -> std::result::Result<Object, JsValue>;
+
+    /// A copy of an array.
+    #[wasm_bindgen(catch, js_namespace = Array, js_name = from)]
+    fn list_of(array: &JsValue) -> std::result::Result<Array, JsValue>;
 }
 
 impl Arguments for Fields {
@@ -81,11 +95,8 @@ impl Arguments for Fields {
     }
 
     fn names(&self) -> Result<Vec<String>> {
-        let object: &Object = self.0.unchecked_ref();
-        Ok(Object::keys(object)
-            .iter()
-            .filter_map(|name| name.as_string())
-            .collect())
+        let names = Object::keys(&self.0);
+        Ok(names.iter().filter_map(|name| name.as_string()).collect())
     }
 }
 
@@ -120,7 +131,7 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     let read = match kind {
         Kind::Text | Kind::Address | Kind::Step => value.as_string().map(Value::Text),
         // The facade passes a mapping as alternating names and values.
-        Kind::Texts | Kind::Mapping => texts(value).map(Value::Texts),
+        Kind::Texts | Kind::Mapping => texts(value)?.map(Value::Texts),
         Kind::Secret => value
             .as_string()
             .map(|text| Value::Secret(Secret::from(text))),
@@ -132,17 +143,25 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
             Some(f64::INFINITY) => Some(Value::Endless),
             _ => whole(value).map(Value::Whole),
         },
-        Kind::Pair => pair(value).map(Value::Pair),
+        Kind::Pair => pair(value)?.map(Value::Pair),
         Kind::Nested(_) | Kind::Host => None,
     };
     let refused = || Thrown::refused(name, wanted(kind));
     read.map(Some).ok_or_else(refused)
 }
 
+/// Returns the elements of an array; `None` for any other value.
+fn items(value: &JsValue) -> Result<Option<Vec<JsValue>>> {
+    if !is_array(value).map_err(Thrown::foreign)? {
+        return Ok(None);
+    }
+    Ok(Some(list_of(value).map_err(Thrown::foreign)?.to_vec()))
+}
+
 /// Reads an array of texts; `None` for any other value.
-pub(crate) fn texts(value: &JsValue) -> Option<Vec<String>> {
-    let array = value.dyn_ref::<Array>()?;
-    array.iter().map(|item| item.as_string()).collect()
+pub(crate) fn texts(value: &JsValue) -> Result<Option<Vec<String>>> {
+    let items = items(value)?;
+    Ok(items.and_then(|items| items.iter().map(JsValue::as_string).collect()))
 }
 
 /// What to do with a property that is `undefined`.
@@ -166,8 +185,10 @@ pub(crate) fn values_by_name(
         if value.is_undefined() && absent == Absent::Skipped {
             continue;
         }
-        let one = value.as_string().map(|value| vec![value]);
-        let values = one.or_else(|| texts(&value));
+        let values = match value.as_string() {
+            Some(one) => Some(vec![one]),
+            None => texts(&value)?,
+        };
         let want = "want a string or an array of strings";
         let values = values.ok_or_else(|| Thrown::refused(&name, want))?;
         all.push((name, values));
@@ -189,10 +210,10 @@ fn whole(value: &JsValue) -> Option<i128> {
     }
 }
 
-fn pair(value: &JsValue) -> Option<[i128; 2]> {
-    let items = value.dyn_ref::<Array>()?.to_vec();
-    let [one, other] = <[JsValue; 2]>::try_from(items).ok()?;
-    Some([whole(&one)?, whole(&other)?])
+fn pair(value: &JsValue) -> Result<Option<[i128; 2]>> {
+    let items = items(value)?;
+    let both = items.and_then(|items| <[JsValue; 2]>::try_from(items).ok());
+    Ok(both.and_then(|[one, other]| Some([whole(&one)?, whole(&other)?])))
 }
 
 /// Reads both edges of a window from an object with `start` and `end`.

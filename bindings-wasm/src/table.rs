@@ -71,7 +71,7 @@ impl CountTable {
     #[wasm_bindgen(js_name = byWindow)]
     pub fn by_window(&self, step: &JsValue, days: &JsValue) -> Result<Series, Thrown> {
         let step = optional("step", step)?;
-        let series = match texts(days).as_deref() {
+        let series = match texts(days)?.as_deref() {
             Some([zone, texts @ ..]) => {
                 let mut midnights = Vec::with_capacity(texts.len());
                 for text in texts {

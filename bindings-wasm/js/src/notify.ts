@@ -11,7 +11,7 @@ import type {
   ReceiverArguments,
   ReceiverKind,
 } from "./values/declared.js";
-import { invalidArgument, reported } from "./values/error.js";
+import { invalidArgument, reported, stoppedBy } from "./values/error.js";
 import { addressOf, fieldsOf, flatHeaders, OPTIONS } from "./values/input.js";
 import { stringable } from "./values/printing.js";
 import type { Instant } from "./values/time.js";
@@ -63,9 +63,10 @@ const TIMEOUT_MS = 10_000;
  * repeats the message for a few seconds, and the next call sends it again. So a failure of a receiver throws no
  * error: the result reports it.
  *
- * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used, before anything is sent. If the
- * signal aborts, the promise rejects with the signal's reason. If that is an object, it gets the property `notified`
- * with the result so far: store its `state`, because receivers that have accepted messages would get them again.
+ * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used, before anything is sent.
+ * If the signal aborts, the promise rejects with an error of this call, which has the name and message of the signal's
+ * reason, and the reason as its `cause`. Its property `notified` is the result so far: store its `state`, because
+ * receivers that have accepted messages would get them again.
  * @example
  * const check = rules.check({ delivery: table });
  * const receivers = [{ kind: "slack", name: "team", url: process.env.SLACK_URL }];
@@ -101,7 +102,8 @@ export async function notify(check: Check, options: NotifyOptions): Promise<Noti
     await sendAll(core, way);
     return result(true);
   } catch (error) {
-    throw reported(error, () => ({ notified: result(false) }));
+    if (!signal?.aborted) throw error;
+    throw reported(stoppedBy(signal.reason), () => ({ notified: result(false) }));
   } finally {
     core.free();
   }

@@ -338,7 +338,7 @@ class PageServer {
       if (!underWay || underWay.isOver) break;
       const answer = await underWay.outcome(signal);
       if (answer) return answer;
-      // The visitor whose request began that call has left.
+      // The visitor whose request began that call has left, or found the queue full.
     }
     const own = new Shared<KeptAnswer>();
     this.#underWay.set(key, own);

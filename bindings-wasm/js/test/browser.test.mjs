@@ -84,11 +84,16 @@ describe("the packed package in a browser", () => {
       const { accessToken, query, ...rest } = globalThis.given;
       const options = { ...rest, accessToken: () => ({ accessToken, expiresIn: 600 }) };
       const client = new Client(options);
-      const call = client.eventDelivery(query);
-      // A call under way still runs to its end.
+      const own = { ...query, start: new Date(query.start), dimensions: [...query.dimensions] };
+      const call = client.eventDelivery(own);
+      const collect = client.collect({ ...own, metric: "event_delivery", window: "15m" });
+      // A call under way has the query that it began with, and still runs to its end.
+      own.start.setTime(0);
+      own.dimensions.pop();
+      own.end = query.start;
       client[Symbol.dispose]();
       await client.eventDelivery(query).catch(({ code }) => found.codes.push(code));
-      found.rows = (await call).length;
+      found.rows = [(await call).length, (await collect).length];
       found.waited = found.atOnce;
       try {
         new Client({ ...options, clusterEndpoint: "https://a.example/?" });
@@ -98,7 +103,8 @@ describe("the packed package in a browser", () => {
       return found;
     });
     const codes = ["out_of_order", "invalid_base_address"];
-    assert.deepEqual(found, { atOnce: 0, waited: 0, codes, rows: (await table()).length });
+    const { length } = await table();
+    assert.deepEqual(found, { atOnce: 0, waited: 0, codes, rows: [length, length] });
   });
 
   test("works without a bundler, under a content security policy, and in a worker", async (t) => {

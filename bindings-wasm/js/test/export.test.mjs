@@ -264,10 +264,16 @@ describe("a file", () => {
   test("is written whole, by path or URL", async () => {
     const exported = exportCounts(odd, { format: "openmetrics", maxBytes: 200 });
     const path = join(home, "counts.om");
+    const text = exported.text();
     for (const place of [path, pathToFileURL(path)]) {
-      assert.equal(await exported.writeTo(place), Buffer.byteLength(exported.text()));
-      assert.equal(await readFile(path, "utf8"), exported.text());
+      assert.equal(await exported.writeTo(place), Buffer.byteLength(text));
+      assert.equal(await readFile(path, "utf8"), text);
     }
+    await rm(path);
+    const written = exported.writeTo(path);
+    exported[Symbol.dispose]();
+    assert.equal(await written, Buffer.byteLength(text));
+    assert.equal(await readFile(path, "utf8"), text);
     assert.deepEqual(await readdir(home), ["counts.om"]);
   });
 

@@ -355,3 +355,30 @@ test("a state's file is not written without its lock", posix, async (t) => {
   await file.store("third");
   assert.deepEqual(await readdir(directory), ["totals.json"]);
 });
+
+test("a state's file is written also if another process removes the lock's directory meanwhile", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "tallyfold-state-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const file = stateFile(join(directory, "totals.json"));
+  const original = fsPromises.mkdir;
+  let refusals = 3;
+  // The directory is there when it is to be made, and gone when it is looked at.
+  fsPromises.mkdir = async (place, mode) => {
+    if (refusals > 0) {
+      refusals -= 1;
+      throw Object.assign(new Error(`EEXIST: file already exists, mkdir '${place}'`), {
+        code: "EEXIST",
+      });
+    }
+    return await original(place, mode);
+  };
+  syncBuiltinESMExports();
+  try {
+    await file.store("first");
+  } finally {
+    fsPromises.mkdir = original;
+    syncBuiltinESMExports();
+  }
+  assert.equal(refusals, 0);
+  assert.equal(await file.load(), "first");
+});

@@ -108,7 +108,7 @@ describe("notifications", () => {
     const receivers = ["first", "second", "third"].map(named);
     const { signal } = controller;
     const error = await rejectionOf(notify(found(), { receivers, fetch: dying, signal }));
-    assert.equal(error, reason);
+    assert.deepEqual([error.name, error.message, error.cause], ["Error", "enough", reason]);
     const { state, receivers: receipts, complete } = error.notified;
     assert.equal(complete, false);
     assert.deepEqual([receipts[0].receiver, receipts[0].messages], ["webhook:first", 1n]);
@@ -118,10 +118,23 @@ describe("notifications", () => {
     assert.deepEqual(sent, ["first", "second", "third"]);
   });
 
-  test("reasons that can't keep what was done are thrown as they are", async () => {
-    for (const reason of ["enough", Object.freeze(new Error("enough"))]) {
-      const given = { receivers: [], signal: AbortSignal.abort(reason) };
-      assert.equal(await rejectionOf(notify(found(), given)), reason);
+  test("calls that share a signal keep what was done apart, whatever its reason is", async () => {
+    const reasons = [undefined, "enough", Symbol("enough"), null, Object.freeze(new Error("no"))];
+    for (const reason of reasons) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const begun = ["eu", "us"].map((name) => {
+        const receivers = [webhook("https://chat.example", { name })];
+        const given = { receivers, fetch: () => new Promise(() => {}), signal };
+        return rejectionOf(notify(found(), given));
+      });
+      setTimeout(() => controller.abort(reason), 20);
+      const errors = await Promise.all(begun);
+      assert.deepEqual(
+        errors.map(({ notified }) => notified.receivers.map(({ receiver }) => receiver)),
+        [["webhook:eu"], ["webhook:us"]],
+      );
+      for (const { cause } of errors) assert.equal(cause, signal.reason);
     }
   });
 

@@ -408,5 +408,8 @@ describe("an outbox", () => {
     );
     assert.equal(thrownBy(() => new Outbox(null, { format: "influx" })).argument, "store");
     assert.equal(thrownBy(() => new Outbox(null, { format: "xml", store })).argument, "format");
+    const labelled = { format: "influx", store, labels: { cluster: "eu-1" } };
+    const { code, argument } = thrownBy(() => new Outbox(null, labelled));
+    assert.deepEqual([code, argument], ["unknown_argument", "labels"]);
   });
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { CountTable, Plan } from "tallyfold";
+import { CountTable, Plan, Sandbox } from "tallyfold";
 import { Rules } from "tallyfold/health";
 import { hour } from "./ranges.mjs";
 import { foldOf, response, thrownBy } from "./responses.mjs";
@@ -48,19 +48,34 @@ describe("a call that stops for another reason than its memory", () => {
     });
   }
 
-  test("goes on if it is the caller's own", () => {
-    const own = new Error("own");
-    const options = new Proxy(range, {
-      ownKeys() {
-        throw own;
-      },
-    });
+  test("goes on if it is the caller's own, however often", () => {
+    const own = new RangeError("own");
+    const fail = () => {
+      throw own;
+    };
+    const failing = (target, trap) => new Proxy(target, { [trap]: fail });
+    const revoked = (target) => {
+      const { proxy, revoke } = Proxy.revocable(target, {});
+      revoke();
+      return proxy;
+    };
     const table = foldOf(response());
-    assert.equal(
-      thrownBy(() => new Plan(options)),
-      own,
-    );
+    const sandbox = new Sandbox();
+    const calls = {
+      options: () => new Plan(failing(range, "ownKeys")),
+      property: () => table.filter(failing({ integration: "crm" }, "getOwnPropertyDescriptor")),
+      list: () => table.filter({ integration: failing(["crm"], "get") }),
+      event: () => sandbox.record(failing({}, "ownKeys")),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      for (let times = 0; times < 1100; times++) assert.equal(thrownBy(call), own, name);
+    }
+    for (let times = 0; times < 1100; times++) {
+      assert.ok(thrownBy(() => table.filter(revoked({}))) instanceof TypeError);
+      assert.ok(thrownBy(() => table.filter({ integration: revoked([]) })) instanceof TypeError);
+    }
     assert.equal(table.length, 3);
+    assert.equal(sandbox.stats.event_delivery, 0);
     table[Symbol.dispose]();
   });
 });

@@ -448,6 +448,8 @@ test("pages get tokens and audit logs only if that is switched on", async () => 
   });
   assert.equal((await page.eventDelivery(query)).totals.success, 7n);
   assert.deepEqual(await accessToken("control"), await client.token("control"));
+  const unknown = { code: "unknown_argument", argument: "sginal" };
+  await assert.rejects(client.token("control", { sginal: AbortSignal.abort() }), unknown);
   assert.equal(sandbox.stats.control_token, 1);
   const logs = direct(handle, { baseUrl: "http://localhost/api" });
   assert.deepEqual(
@@ -1049,6 +1051,41 @@ test("equal windows of ranges and requests at the same time are one call", async
   assert.equal(sandbox.stats.event_delivery, 4);
   assert.deepEqual(all[0].lines, all[2].lines);
   assert.deepEqual(all[3].lines.slice(0, 2), all[0].lines.slice(0, 2));
+});
+
+test("a range waits for a full queue, also if it shares a window with a request that does not", async () => {
+  const sandbox = service();
+  let answer;
+  let find;
+  const answered = new Promise((resolve) => {
+    answer = resolve;
+  });
+  const found = new Promise((resolve) => {
+    find = resolve;
+  });
+  const fetch = async (url, init) => {
+    if (url.includes("analytics")) await answered;
+    return sandbox.fetch(url, init);
+  };
+  const [shared, ...others] = [...new Plan({ ...DAY, window: "15m" })];
+  // What the requests look up in the store, in this order: the two that fill the queue find nothing at once.
+  let lookups = 0;
+  const store = { get: () => (++lookups > 2 ? found : undefined), set() {} };
+  const options = { authorize, store, concurrency: 1, queue: 1 };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch }), ...options });
+  const ask = (window) => post(handle, delivery, { ...window, dimensions });
+  const filling = others.slice(0, 2).map(ask);
+  while (lookups < 2) await new Promise(setImmediate);
+  const single = ask(shared);
+  while (lookups < 3) await new Promise(setImmediate);
+  const range = ranged(handle, { ...shared });
+  await new Promise((done) => setTimeout(done, 50));
+  find();
+  assert.equal((await single).status, 503);
+  answer();
+  for (const response of await Promise.all(filling)) assert.equal(response.status, 200);
+  const { lines } = await range;
+  assert.deepEqual([lines.length, lines.at(-1)], [3, '{"done":true}']);
 });
 
 test("a range that the browser has is 304 until a provisional window changes", async () => {

@@ -6,7 +6,7 @@ import type { FollowQuery } from "../ranges/follow.js";
 import type { Additivity, ProbeQuery } from "../ranges/probe.js";
 import { Following, type FollowOptions } from "../ranges/revisions.js";
 import type { CountTable } from "../tables/table.js";
-import { fieldsOf, OPTIONS, optionalSignal, own } from "../values/input.js";
+import { copied, fieldsOf, OPTIONS, optionalSignal, own } from "../values/input.js";
 import type {
   Abortable,
   Api,
@@ -21,7 +21,7 @@ import { type Environment, fromEnvironment, processEnv } from "./environment.js"
 import { Machine, type MachineOptions } from "./machine.js";
 
 /** The options that the client handles itself: in every query, in a collect's, and in a follow's. */
-const OF_CALL = ["signal"];
+const OF_CALL: "signal"[] = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
 const OF_FOLLOW = ["onFailure", "once"];
 
@@ -105,7 +105,7 @@ export class Client {
   async eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
-    return await this.#run(() => this.#machine.eventDelivery(query), query);
+    return await this.#run((own) => this.#machine.eventDelivery(own), query);
   }
 
   /**
@@ -117,7 +117,7 @@ export class Client {
   async eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
-    return await this.#run(() => this.#machine.eventIngestion(query), query);
+    return await this.#run((own) => this.#machine.eventIngestion(own), query);
   }
 
   /**
@@ -129,7 +129,7 @@ export class Client {
    * const page = await client.auditLogs({ page: 1, perPage: 50 });
    */
   async auditLogs(query: AuditLogsQuery & Abortable = {}): Promise<Json> {
-    return await this.#run(() => this.#machine.auditLogs(query), query);
+    return await this.#run((own) => this.#machine.auditLogs(own), query);
   }
 
   /**
@@ -147,7 +147,8 @@ export class Client {
     api: Api,
     options: Abortable = {},
   ): Promise<{ readonly accessToken: string; readonly expiresIn: number }> {
-    return await this.#run(() => this.#machine.token(api), options);
+    const given = fieldsOf("options", options, OPTIONS, OF_CALL);
+    return await this.#run(() => this.#machine.token(api), given);
   }
 
   /**
@@ -180,10 +181,11 @@ export class Client {
   async collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: CollectQuery<M, D, G> & CollectOptions,
   ): Promise<CountTable<G>> {
+    const own = copied(query);
     if (this.#machine.compiling) await this.#machine.compiling;
-    const collect = this.#machine.collect<M, D, G>(query);
+    const collect = this.#machine.collect<M, D, G>(own);
     try {
-      return await new CollectRun(collect, this.#driver, query).run();
+      return await new CollectRun(collect, this.#driver, own).run();
     } finally {
       collect[Symbol.dispose]();
     }
@@ -227,9 +229,10 @@ export class Client {
   async probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
     query: ProbeQuery<M, D> & Abortable,
   ): Promise<Additivity<D>> {
+    const own = copied(query);
     if (this.#machine.compiling) await this.#machine.compiling;
-    const signal = optionalSignal(own(query).signal);
-    const probe = this.#machine.probeAdditivity<M, D>(query);
+    const signal = optionalSignal(own.signal);
+    const probe = this.#machine.probeAdditivity<M, D>(own);
     try {
       for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
         const { task, call } = step;
@@ -251,10 +254,11 @@ export class Client {
     this.#machine[Symbol.dispose]();
   }
 
-  async #run<T>(begin: () => Call<T>, options: Abortable): Promise<T> {
+  async #run<Q extends Abortable, T>(begin: (own: Q) => Call<T>, query: Q): Promise<T> {
+    const own = copied(query);
     if (this.#machine.compiling) await this.#machine.compiling;
-    const signal = optionalSignal(own(options).signal);
-    const call = begin();
+    const signal = optionalSignal(own.signal);
+    const call = begin(own);
     return this.#driver.run(call, signal, () => call.output());
   }
 }

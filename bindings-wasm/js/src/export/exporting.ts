@@ -1,4 +1,4 @@
-import { type CoreExport, type Glue, glue } from "../../wasm/tallyfold_export.js";
+import { type CoreExport, type CorePieces, type Glue, glue } from "../../wasm/tallyfold_export.js";
 import source from "../../wasm/tallyfold_export_bg.wasm";
 import { writeWhole } from "../files/file.js";
 import { Handle } from "../loading/handle.js";
@@ -149,17 +149,8 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   }
 
   /** All pieces, from the first one on. `for await` iterates over them, too. */
-  *[Symbol.iterator](): IterableIterator<Uint8Array<ArrayBuffer>> {
-    const pieces = this.#core.object.pieces();
-    try {
-      for (;;) {
-        const piece = pieces.nextPiece();
-        if (piece === undefined) return;
-        yield piece as Uint8Array<ArrayBuffer>;
-      }
-    } finally {
-      pieces.free();
-    }
+  [Symbol.iterator](): IterableIterator<Uint8Array<ArrayBuffer>> {
+    return piecesOf(this.#core.object.pieces());
   }
 
   /**
@@ -208,7 +199,8 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
 
   /**
    * Writes the whole export to a file, in Node 20.16 or later, Deno or Bun. The file is replaced atomically, once
-   * everything is written and synced to the disk: a program that reads it never sees an incomplete file.
+   * everything is written and synced to the disk: a program that reads it never sees an incomplete file. You may
+   * dispose of the export before the promise resolves.
    *
    * @param path The path, or a `file:` URL.
    * @returns The number of bytes.
@@ -225,19 +217,35 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   }
 
   /** All pieces. Throws an error if they are several messages, which can't be joined. */
-  *#whole(): IterableIterator<Uint8Array<ArrayBuffer>> {
-    const { isMessages } = this;
-    let isFirst = true;
-    for (const piece of this) {
-      if (isMessages && !isFirst) {
-        throw unsupported(
-          "the counts take more than one message of this format, and messages can't be joined: iterate over the " +
-            "pieces, or set a larger maxBytes",
-        );
-      }
-      yield piece;
-      isFirst = false;
+  #whole(): IterableIterator<Uint8Array<ArrayBuffer>> {
+    return joinable(this[Symbol.iterator](), this.isMessages);
+  }
+}
+
+/** Generators begin with their first piece, when the export may already be disposed of. So this gets the core's pieces. */
+function* piecesOf(core: CorePieces): IterableIterator<Uint8Array<ArrayBuffer>> {
+  try {
+    for (;;) {
+      const piece = core.nextPiece();
+      if (piece === undefined) return;
+      yield piece as Uint8Array<ArrayBuffer>;
     }
+  } finally {
+    core.free();
+  }
+}
+
+function* joinable<T>(pieces: Iterable<T>, isMessages: boolean): IterableIterator<T> {
+  let isFirst = true;
+  for (const piece of pieces) {
+    if (isMessages && !isFirst) {
+      throw unsupported(
+        "the counts take more than one message of this format, and messages can't be joined: iterate over the " +
+          "pieces, or set a larger maxBytes",
+      );
+    }
+    yield piece;
+    isFirst = false;
   }
 }
 

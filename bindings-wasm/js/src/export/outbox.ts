@@ -5,7 +5,7 @@ import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import type { ExportFormat, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder, TallyfoldError } from "../values/error.js";
-import { optionalSignal, own } from "../values/input.js";
+import { fieldsOf, OPTIONS, optionalSignal, own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 import { checkStore, type Store, stored } from "./store.js";
@@ -55,7 +55,8 @@ export class Outbox {
     saved: string | null | undefined,
     options: { readonly format: ExportFormat; readonly store: Store },
   ) {
-    const { format, store } = own(options);
+    const given = fieldsOf("options", options, OPTIONS, ["format", "store"]);
+    const { format, store } = given as typeof options;
     checkStore(store);
     this.#core = new Handle(reading(saved, () => new (exportCore().CoreOutbox)(saved)));
     this.#format = format;

@@ -125,12 +125,13 @@ export class LockedFile implements StateFile {
 
   async #locked(directory: string): Promise<Lock> {
     for (let tries = 100; ; tries--) {
-      await makeDirectory(directory, this.#files, 0o700);
       try {
+        await makeDirectory(directory, this.#files, 0o700);
         return await Lock.take(directory, this.#files);
       } catch (error) {
         // A process that releases its lock also removes the directory, if it is empty then.
-        if ((error as NodeJS.ErrnoException).code !== "ENOENT" || tries === 0) throw error;
+        const { code = "" } = error as NodeJS.ErrnoException;
+        if (!["EEXIST", "ENOENT"].includes(code) || tries === 0) throw error;
       }
     }
   }

@@ -89,14 +89,17 @@ export class Shared<T> {
     return this.#presence.isOver;
   }
 
-  /** Computes the result. If the work fails after the signal has aborted, the other requests get no outcome. */
+  /**
+   * Computes the result. If the work fails after the signal has aborted, or because too many requests wait, the other
+   * requests get no outcome: they may wait longer than this one.
+   */
   async by(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       const value = await work();
       this.#outcome = { value };
       return value;
     } catch (error) {
-      if (!signal.aborted) this.#outcome = { error };
+      if (!signal.aborted && !(error instanceof Full)) this.#outcome = { error };
       throw error;
     } finally {
       this.#presence.end();
@@ -104,7 +107,7 @@ export class Shared<T> {
     }
   }
 
-  /** Waits for the result. Returns `undefined` if the request that computes it has ended early. Throws the work's error. */
+  /** Waits for the result. Returns `undefined` if there is no outcome. Throws the work's error. */
   async outcome(signal: AbortSignal): Promise<T | undefined> {
     while (!this.isOver) await this.#waiting.forChange(signal);
     if (this.#outcome === undefined) return undefined;

@@ -71,7 +71,9 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   /**
    * Returns the state from which a later follow resumes after the last revision: JSON without secrets; pass it as
    * `state`. Store it in one step together with your result of the last revision. Then no revision is lost and none
-   * is processed twice, whenever the process ends.
+   * is processed twice, whenever the process ends. Process each revision before the next call of `next`, as `for await`
+   * does. If something reads ahead, such as `Readable.from(revisions)`, the state is already after revisions that you
+   * have not processed.
    *
    * @throws {@link TallyfoldError} with code `out_of_order` once the iterator was closed.
    */

@@ -149,13 +149,21 @@ export function hide(error: object, fields: object): void {
   }
 }
 
-/** @internal Adds to an error, or to the reason of a signal, what was done before it. */
-export function reported(error: unknown, done: () => object): unknown {
+/** @internal Adds to an error what was done before it. */
+export function reported<E extends Error>(error: E, done: () => object): E {
   try {
-    if (typeof error === "object" && error !== null) hide(error, done());
+    hide(error, done());
   } catch {
-    // The instance that knows what was done has ended, or the caller's own reason is frozen.
+    // The instance that knows what was done has ended.
   }
+  return error;
+}
+
+/** @internal An error of one call for the reason of a signal. Other calls may get the same reason, so nothing is added to it. */
+export function stoppedBy(reason: unknown): DOMException {
+  const { name = "AbortError", message = "the signal has aborted" } = Object(reason);
+  const error = new DOMException(message, name);
+  hide(error, { cause: reason });
   return error;
 }
 

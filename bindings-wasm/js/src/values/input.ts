@@ -78,6 +78,17 @@ export function own<T extends object | null | undefined>(value: T): T & object {
   return Object.assign(Object.create(null), value);
 }
 
+/** Returns a copy of a query, because the caller may change the query while a call waits. */
+export function copied<Q extends object>(query: Q): Q {
+  // A query is needed, so `null` is as wrong as any other value.
+  const copy = fieldsOf("query", query ?? "", "want an object") as Record<string, unknown>;
+  for (const [name, value] of Object.entries(copy)) {
+    if (Array.isArray(value)) copy[name] = value.slice();
+    if (value instanceof Date) copy[name] = new Date(value);
+  }
+  return copy as Q;
+}
+
 /** Returns a function, if there is one. `null` counts as absent. */
 export function optionalFunction<F>(argument: string, value: F, want: string): F | undefined {
   if (typeof value === "function") return value;
