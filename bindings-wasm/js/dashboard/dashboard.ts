@@ -35,6 +35,7 @@ import {
   mistakeState,
   NAMES,
   skeleton,
+  visible,
 } from "./view.js";
 
 /** The pages of the dashboard, and the elements that each page loads on demand. */
@@ -347,15 +348,25 @@ export class Dashboard extends Reading {
     return isClusters(this.clusters) ? this.clusters : [];
   }
 
+  /** The cluster that is shown: the first one if none is chosen. */
+  get #cluster(): DashboardCluster | undefined {
+    const all = this.#clusters;
+    return this.cluster ? all.find(({ name }) => name === this.cluster) : all[0];
+  }
+
   /** The path of the server for web apps. */
   protected override get server(): string {
-    const all = this.#clusters;
-    return (all.find(({ name }) => name === this.cluster) ?? all[0])?.src ?? this.src;
+    return this.#cluster?.src ?? this.src;
   }
 
   protected override get mistakeNow(): PageError | undefined {
     if (this.clusters && !isClusters(this.clusters)) {
       return invalid("clusters", `want JSON such as [{"name": "eu", "src": "/eu"}]`);
+    }
+    const names = this.#clusters.map(({ name }) => name);
+    if (names.length > 0 && !this.#cluster) {
+      const text = visible(this.cluster ?? "", 100);
+      return invalid("cluster", `there is no cluster “${text}”: want ${names.join(", ")}`);
     }
     return super.mistakeNow;
   }
@@ -526,17 +537,18 @@ export class Dashboard extends Reading {
 
   #clusterSwitch(): TemplateResult | typeof nothing {
     const clusters = this.#clusters;
-    if (clusters.length < 2) return nothing;
-    const current = this.cluster ?? clusters[0]?.name ?? "";
+    const current = this.#cluster?.name;
+    if (clusters.length < 2 && (current || clusters.length === 0)) return nothing;
     const go = (cluster: string) => this.#go({ cluster, where: {}, marked: undefined });
     if (clusters.length <= 4) {
       const names = clusters.map(({ name }) => [name, name] as const);
-      return segments("Cluster", current, names, go);
+      return segments("Cluster", current ?? "", names, go);
     }
     return html`<select
       aria-label="Cluster"
       @change=${({ target }: Event) => go((target as HTMLSelectElement).value)}
     >
+      ${current === undefined ? html`<option selected disabled>Choose</option>` : nothing}
       ${clusters.map(
         ({ name }) => html`<option value=${name} .selected=${name === current}>${name}</option>`,
       )}

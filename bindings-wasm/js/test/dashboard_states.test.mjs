@@ -304,6 +304,24 @@ describe("after a change of the cluster", () => {
   });
 });
 
+for (const known of [1, 2, 5]) {
+  test(`a cluster that the page does not have is an error: one of ${known}`, async (t) => {
+    const { world, tab } = await opened(t, {
+      element: `<div>${clustered(CLUSTERS.slice(0, known))}</div>`,
+      hash: "cluster=asia",
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(await alert.textContent(), /there is no cluster “asia”: want eu/);
+    assert.ok(!world.asked.some((path) => path.includes("/tallyfold/")));
+    const selector = tab.locator("header [aria-label=Cluster]");
+    if (known > 4) await selector.selectOption("eu");
+    else await selector.getByRole("button", { name: "eu" }).click();
+    await ready(tab);
+    assert.ok((await rowsOf(tab)).length > 10);
+    assert.equal(await alert.count(), 0);
+  });
+}
+
 test("no counts of the last range stand next to those of the new one", async (t) => {
   const { tab } = await opened(t);
   const ingested = tab.locator("tallyfold-pipeline [data-stage=ingested] [data-count]");
