@@ -819,6 +819,7 @@ export class Dashboard extends Reading {
       tableBefore: this.tableBefore,
       range: this.range,
       query: this.query,
+      cluster: this.#cluster?.name,
       where: this.where,
       by: this.by,
       unit: this.unit,

@@ -18,6 +18,7 @@ export interface ExportItem {
 export interface Menued extends LitElement {
   /** The query of the counts that the files and commands give. */
   readonly exportedQuery: DashboardQuery | undefined;
+  readonly cluster: string | undefined;
   readonly where: Where;
   readonly by: string;
   /** The table that CSV and JSON are made from. */
@@ -191,7 +192,7 @@ function copy(text: string): (event: Event) => Promise<void> {
 
 /** Commands that print the numbers of a view. */
 export function commandsOf(
-  { by, where }: Pick<Menued, "by" | "where">,
+  { by, where, cluster }: Pick<Menued, "by" | "where" | "cluster">,
   { metric, start, end, window, dimensions }: DashboardQuery,
 ): Command[] {
   const filters = Object.entries(where).flatMap(([name, values]) =>
@@ -199,8 +200,9 @@ export function commandsOf(
   );
   const noun = metric === "event_delivery" ? "delivery" : "ingestion";
   const flags = filters.map(([name, value]) => ` \\\n  --where ${shellQuoted(`${name}=${value}`)}`);
+  const source = cluster === undefined ? "" : ` --cluster ${shellQuoted(cluster)}`;
   const shell =
-    `tallyfold ${noun} --from ${start} --to ${end} \\\n  --window ${window} --by ${by}` +
+    `tallyfold ${noun}${source} --from ${start} --to ${end} \\\n  --window ${window} --by ${by}` +
     flags.join("");
 
   const kept = Object.entries(where).map(([name, values]): [string, string] => [
@@ -209,9 +211,11 @@ export function commandsOf(
   ]);
   const list = `[${dimensions.map(literal).join(", ")}]`;
   const pythonKept = kept.map(([name, values]) => `${name}=${values}`).join(", ");
+  const needed =
+    cluster === undefined ? "" : ` The environment has the cluster ${literal(cluster)}.\n`;
   const python = `import tallyfold
 
-with tallyfold.Client.from_env() as client:
+${needed && `#${needed}`}with tallyfold.Client.from_env() as client:
     table = client.collect(
         "${metric}", "${start}", "${end}",
         ${list}, window="${window}",
@@ -222,7 +226,7 @@ for row in table${kept.length ? `.filter(${pythonKept})` : ""}.group_by("${by}")
   const jsKept = kept.map(([name, values]) => `${name}: ${values}`).join(", ");
   const javascript = `import { Client } from "tallyfold";
 
-const table = await Client.fromEnv().collect({
+${needed && `//${needed}`}const table = await Client.fromEnv().collect({
   metric: "${metric}",
   start: "${start}",
   end: "${end}",

@@ -52,6 +52,7 @@ export abstract class View extends Base {
     range: { attribute: false },
     state: { attribute: false, hasChanged: isOther },
     query: { attribute: false },
+    cluster: { attribute: false },
     load: { attribute: false },
     loading: { attribute: false },
     error: { attribute: false },
@@ -73,6 +74,8 @@ export abstract class View extends Base {
   declare state: { readonly [name: string]: string | undefined };
   /** The query that was read. */
   declare query: DashboardQuery | undefined;
+  /** The name of the cluster whose counts are shown, for commands. */
+  declare cluster: string | undefined;
   /** Reads other counts. */
   declare load: Load | undefined;
   declare loading: boolean;

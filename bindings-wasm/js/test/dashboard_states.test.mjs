@@ -322,6 +322,16 @@ for (const known of [1, 2, 5]) {
   });
 }
 
+test("commands print the numbers of the shown cluster only", async (t) => {
+  const { tab } = await opened(t, { element: clustered(CLUSTERS.slice(0, 2)), hash: "cluster=eu" });
+  const view = tab.locator("tallyfold-destinations");
+  await view.locator("summary", { hasText: "Command" }).click();
+  await view.locator("pre").first().waitFor();
+  const [shell, ...programs] = await view.locator("pre").allTextContents();
+  assert.match(shell, /^tallyfold delivery --cluster eu --from /);
+  for (const program of programs) assert.match(program, /cluster "eu"/);
+});
+
 test("no counts of the last range stand next to those of the new one", async (t) => {
   const { tab } = await opened(t);
   const ingested = tab.locator("tallyfold-pipeline [data-stage=ingested] [data-count]");
