@@ -401,8 +401,7 @@ export class Dashboard extends Reading {
   #begin(): void {
     const { cluster, period, by, unit, zone, view, where, marked } = this;
     const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
-    // A framework may have set `where` to nothing.
-    this.#defaults = { period, by, unit, zone, view, where: where ?? {}, ...rest };
+    this.#defaults = { period, by, unit, zone, view, where, ...rest };
     this.#arrive();
   }
 
@@ -457,7 +456,6 @@ export class Dashboard extends Reading {
     // Until the first update, the element lacks the properties that a page has set before it was defined.
     if (!this.hasUpdated) this.#begin();
     if (!Object.hasOwn(PAGES, this.view)) this.view = "overview";
-    if (!Object.hasOwn(DIMENSIONS, this.by)) this.by = "integration";
     if (changed.has("rulesSrc")) void this.#rules.read();
     if (changed.has("rules")) this.#rules.reset();
     super.willUpdate(changed);

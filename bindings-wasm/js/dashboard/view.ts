@@ -14,7 +14,7 @@ import type { Counts, Row } from "../src/tables/counts.js";
 import { CountTable, type SavedTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
-import { Base } from "./base.js";
+import { Base, DIMENSIONS } from "./base.js";
 import { type Loaded, sourceOf } from "./data.js";
 import type { DashboardQuery, LoadOptions, Where } from "./elements.js";
 import type { Formats } from "./formats.js";
@@ -25,15 +25,8 @@ import { spanOf } from "./slots.js";
 import { parts, tokens } from "./styles.js";
 import { turnOf } from "./turns.js";
 
-/** The dimensions in the order in which they are requested, and their names on the page. */
-export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
-  integration: { one: "Destination", many: "Destinations" },
-  reason: { one: "Reason", many: "Reasons" },
-  event_name: { one: "Event", many: "Events" },
-  write_key: { one: "Source", many: "Sources" },
-};
-
-/** All dimensions, in that order. */
+export { DIMENSIONS };
+/** All dimensions, in the order in which they are requested. */
 export const NAMES = Object.keys(DIMENSIONS) as Dimension[];
 
 /**
