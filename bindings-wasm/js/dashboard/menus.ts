@@ -205,14 +205,15 @@ export function commandsOf(
     `tallyfold ${noun}${source} --from ${start} --to ${end} \\\n  --window ${window} --by ${by}` +
     flags.join("");
 
-  const kept = Object.entries(where).map(([name, values]): [string, string] => [
-    name,
-    `[${(values ?? []).map(literal).join(", ")}]`,
-  ]);
-  const list = `[${dimensions.map(literal).join(", ")}]`;
-  const pythonKept = kept.map(([name, values]) => `${name}=${values}`).join(", ");
-  const needed =
-    cluster === undefined ? "" : ` The environment has the cluster ${literal(cluster)}.\n`;
+  const listOf = (values: readonly string[], language: "Python" | "JavaScript") =>
+    `[${values.map((value) => literal(value, language)).join(", ")}]`;
+  const kept = Object.entries(where);
+  const list = JSON.stringify(dimensions).replaceAll(",", ", ");
+  const pythonKept = kept
+    .map(([name, values = []]) => `${name}=${listOf(values, "Python")}`)
+    .join(", ");
+  const name = literal(cluster ?? "", "Python");
+  const needed = cluster === undefined ? "" : ` The environment has the cluster ${name}.\n`;
   const python = `import tallyfold
 
 ${needed && `#${needed}`}with tallyfold.Client.from_env() as client:
@@ -223,7 +224,9 @@ ${needed && `#${needed}`}with tallyfold.Client.from_env() as client:
 for row in table${kept.length ? `.filter(${pythonKept})` : ""}.group_by("${by}"):
     print(row.dimensions["${by}"], row.success, row.errors, row.filtered)`;
 
-  const jsKept = kept.map(([name, values]) => `${name}: ${values}`).join(", ");
+  const jsKept = kept
+    .map(([name, values = []]) => `${name}: ${listOf(values, "JavaScript")}`)
+    .join(", ");
   const javascript = `import { Client } from "tallyfold";
 
 ${needed && `//${needed}`}const table = await Client.fromEnv().collect({
@@ -244,15 +247,14 @@ console.table(table${kept.length ? `.filter({ ${jsKept} })` : ""}.groupBy("${by}
 /** Characters that are invisible, or change the direction of text. The core's `text::is_unseen` has the same set. */
 export const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2065\u{e0001}-\u{e007f}]/gu;
 
-/** A string literal that is valid in both Python and JavaScript. */
-function literal(value: string): string {
-  const hidden = (found: string) =>
-    Array.from({ length: found.length }, (_, at) => unit(found.charCodeAt(at))).join("");
-  return JSON.stringify(value).replace(HIDDEN, hidden);
-}
-
-function unit(code: number): string {
-  return `\\u${code.toString(16).padStart(4, "0")}`;
+/** A string literal. Python and JavaScript differ in the escapes of characters with long codes. */
+function literal(value: string, language: "Python" | "JavaScript"): string {
+  return JSON.stringify(value).replace(HIDDEN, (found) => {
+    const code = found.codePointAt(0) as number;
+    const hex = code.toString(16);
+    if (code <= 0xffff) return `\\u${hex.padStart(4, "0")}`;
+    return language === "Python" ? `\\U${hex.padStart(8, "0")}` : `\\u{${hex}}`;
+  });
 }
 
 /** Quotes an argument for a POSIX shell. For invisible characters, it uses `$'…'`, which bash and zsh support. */

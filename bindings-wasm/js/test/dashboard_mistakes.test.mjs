@@ -371,6 +371,22 @@ describe("a name with characters that don't show", () => {
     await tab.getByRole("button", { name: "Remove Destination \\u{202e}evil" }).waitFor();
   });
 
+  test("is the value in each command", async (t) => {
+    const element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
+    const name = "a\0b\n\u{e0041}";
+    const hash = `#${new URLSearchParams({ integration: name })}`;
+    const { tab } = await opened(t, element, { prepare, hash });
+    await ready(tab);
+    const view = tab.locator("tallyfold-destinations");
+    await view.locator("summary", { hasText: "Command" }).click();
+    await view.locator("pre").first().waitFor();
+    const [shell, python, javascript] = await view.locator("pre").allTextContents();
+    assert.ok(shell.includes(String.raw`$'integration=a\U00000000b\U0000000a\U000e0041'`));
+    assert.ok(python.includes(String.raw`integration=["a\u0000b\n\U000e0041"]`));
+    const [, filter] = /\.filter\((\{.*?\})\)/.exec(javascript);
+    assert.deepEqual(new Function(`return ${filter}`)(), { integration: [name] });
+  });
+
   /** What the page has of such characters, in texts and in the names of its parts. */
   const hiddenIn = (tab) =>
     tab.evaluate(() => {
