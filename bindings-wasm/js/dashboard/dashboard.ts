@@ -419,6 +419,8 @@ export class Dashboard extends Reading {
   /** Changes what is shown, and updates the address. */
   #go(change: Partial<Omit<Place, "views">>): void {
     Object.assign(this, change);
+    // A search is for the rows in which it was typed.
+    if (["cluster", "where", "by"].some((name) => name in change)) this.#forget(/\.q$/);
     this.requestUpdate();
     // Browsers take long to change the address, so the page is drawn first.
     this.#written = turnOf("later").then(() => this.#writeAddress("push"));
@@ -511,7 +513,7 @@ export class Dashboard extends Reading {
       ${this.#tabs()} ${this.#bar()}
       ${this.#notices()}
       <div
-        class="grid ${this.isReading && this.table && this.query?.start !== this.range?.start ? "stale" : ""}"
+        class="grid ${this.isReading && this.table && this.wanted?.start !== this.range?.start ? "stale" : ""}"
         role="tabpanel"
         id="panel"
         aria-labelledby=${`tab-${this.view}`}
@@ -608,10 +610,15 @@ export class Dashboard extends Reading {
 
   readonly #selected = ({ detail }: CustomEvent<{ dimension: Dimension; value: string }>): void => {
     const where = { ...this.where, [detail.dimension]: [detail.value] };
-    const views = Object.entries(this.#views).filter(([name]) => !/\.(q|sort)$/.test(name));
-    this.#views = Object.fromEntries(views);
+    this.#forget(/\.sort$/);
     this.#go({ where, by: this.#free(where) });
   };
+
+  /** Drops the states of views whose names match. */
+  #forget(names: RegExp): void {
+    const kept = Object.entries(this.#views).filter(([name]) => !names.test(name));
+    this.#views = Object.fromEntries(kept);
+  }
 
   /** Opens the page “Over time” with the range of a change marked, and explains the change. */
   readonly #opened = ({ detail }: CustomEvent<Pick<Place, "marked" | "by" | "views">>): void => {
