@@ -290,6 +290,11 @@ export abstract class View extends Base {
     </p>`;
   }
 
+  /** The counts of the view. It says that there are no events if all of these are empty. */
+  protected get looked(): (CountTable | undefined)[] {
+    return [this.shown];
+  }
+
   /** The content, or what is shown instead while there are no counts. */
   protected body(): unknown {
     if (this.shown === undefined) {
@@ -301,7 +306,7 @@ export abstract class View extends Base {
             "Set the attribute src to the path of the server for web apps, or the property table to counts.",
           );
     }
-    if (this.shown.length === 0) {
+    if (this.looked.every((table) => !table?.length)) {
       const span = this.range ? this.formats.span(this.range.start, this.range.end) : "this range";
       return emptyState("No events", `No events were counted in ${span}.`);
     }
