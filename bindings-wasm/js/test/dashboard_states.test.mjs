@@ -271,6 +271,40 @@ describe("counts with missing windows", () => {
   });
 });
 
+test("alerts that were found with history stay when the range moves on", async (t) => {
+  const { world, tab } = await opened(t, {
+    element:
+      '<tallyfold-dashboard src="/tallyfold" period="3h" view="alerts"></tallyfold-dashboard>',
+    scene: "outage",
+  });
+  await tab.locator("tallyfold-dashboard").evaluate((it) => {
+    it.rules =
+      '[[rule]]\nname = "failing"\nkind = "threshold"\nmeasure = "error_rate"\nabove = "1%"\nby = ["integration"]';
+  });
+  const button = tab.getByRole("button", { name: /Read \d+ day/ });
+  await button.click();
+  await button.waitFor({ state: "detached" });
+  const summary = tab.locator("tallyfold-timeline .summary");
+  await summary.getByText(/^[1-9]\d* incident/).waitFor();
+  world.now = { monotonicMs: 0, unixMs: Date.parse("2026-03-11T00:10:10Z") };
+  await tab.clock.setFixedTime("2026-03-11T00:10:10Z");
+  const texts = await tab.evaluate(async () => {
+    const dashboard = document.querySelector("tallyfold-dashboard");
+    const { shadowRoot } = dashboard.shadowRoot.querySelector("tallyfold-timeline");
+    const texts = new Set();
+    const timer = setInterval(() => {
+      texts.add(shadowRoot.querySelector(".summary b")?.textContent);
+    }, 20);
+    await dashboard.refresh();
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    clearInterval(timer);
+    return [...texts];
+  });
+  await ready(tab);
+  for (const text of texts) assert.match(text ?? "", /^[1-9]\d* incident/);
+  assert.equal(await button.count(), 0);
+});
+
 describe("after a change of the cluster", () => {
   test("alerts are those of the shown cluster", async (t) => {
     const page = await opened(t, {
