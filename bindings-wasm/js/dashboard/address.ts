@@ -23,7 +23,8 @@ export interface Place {
 }
 
 /** The names of the parameters with the states of the views, such as `destinations.sort`. */
-const VIEW_STATE = /^\w+\.\w+$/;
+const VIEW_STATE =
+  /^(destinations|reasons|pipeline|cause|trend|heatmap|values|silent|corrections|budget|timeline)\.\w+$/;
 
 /** Parses the state from the text of a link. Leaves out a range, dimension, unit, zone or mark that isn't valid. */
 export function placeIn(text: string): Place {

@@ -7,6 +7,24 @@ import type { Unit, Where } from "./elements.js";
 import { type Formats, formats, languageOf } from "./formats.js";
 import { mistakeInPeriod, mistakeInZone, type PageError } from "./given.js";
 
+/** The dimensions in the order in which they are requested, and their names on the page. */
+export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
+  integration: { one: "Destination", many: "Destinations" },
+  reason: { one: "Reason", many: "Reasons" },
+  event_name: { one: "Event", many: "Events" },
+  write_key: { one: "Source", many: "Sources" },
+};
+
+/** The values of properties that the page has not set, or has removed. */
+const DEFAULTS = {
+  src: "",
+  period: "24h",
+  by: "integration",
+  unit: "counts",
+  zone: "UTC",
+  where: {},
+} as const;
+
 /** An element that reads counts, and reads them again when its attributes change. */
 export abstract class Base extends LitElement {
   static override properties: PropertyDeclarations = {
@@ -34,12 +52,19 @@ export abstract class Base extends LitElement {
 
   constructor() {
     super();
-    this.src = "";
-    this.period = "24h";
-    this.by = "integration";
-    this.unit = "counts";
-    this.zone = "UTC";
-    this.where = {};
+    Object.assign(this, DEFAULTS);
+  }
+
+  /**
+   * An attribute that is removed, and a property that is set to nothing, have their default again. So has a dimension that
+   * does not exist.
+   */
+  override requestUpdate(...[name, ...rest]: Parameters<LitElement["requestUpdate"]>): void {
+    super.requestUpdate(name, ...rest);
+    if (typeof name !== "string" || !Object.hasOwn(DEFAULTS, name)) return;
+    const own = name as keyof typeof DEFAULTS;
+    const isRight = own === "by" ? Object.hasOwn(DIMENSIONS, this.by ?? "") : this[own] != null;
+    if (!isRight) Object.assign(this, { [own]: DEFAULTS[own] });
   }
 
   /** The properties that determine which counts are read. */

@@ -176,6 +176,10 @@ export class Cause extends View {
   /** Resolves when the last search has ended. */
   #searched: Promise<void> | undefined;
 
+  protected override get looked(): (CountTable | undefined)[] {
+    return [this.shown, this.shownBefore];
+  }
+
   protected override get heading(): string {
     return this.marked ? "What changed here?" : "Changes since last week";
   }

@@ -35,6 +35,7 @@ import {
   mistakeState,
   NAMES,
   skeleton,
+  visible,
 } from "./view.js";
 
 /** The pages of the dashboard, and the elements that each page loads on demand. */
@@ -347,15 +348,25 @@ export class Dashboard extends Reading {
     return isClusters(this.clusters) ? this.clusters : [];
   }
 
+  /** The cluster that is shown: the first one if none is chosen. */
+  get #cluster(): DashboardCluster | undefined {
+    const all = this.#clusters;
+    return this.cluster ? all.find(({ name }) => name === this.cluster) : all[0];
+  }
+
   /** The path of the server for web apps. */
   protected override get server(): string {
-    const all = this.#clusters;
-    return (all.find(({ name }) => name === this.cluster) ?? all[0])?.src ?? this.src;
+    return this.#cluster?.src ?? this.src;
   }
 
   protected override get mistakeNow(): PageError | undefined {
     if (this.clusters && !isClusters(this.clusters)) {
       return invalid("clusters", `want JSON such as [{"name": "eu", "src": "/eu"}]`);
+    }
+    const names = this.#clusters.map(({ name }) => name);
+    if (names.length > 0 && !this.#cluster) {
+      const text = visible(this.cluster ?? "", 100);
+      return invalid("cluster", `there is no cluster “${text}”: want ${names.join(", ")}`);
     }
     return super.mistakeNow;
   }
@@ -390,8 +401,7 @@ export class Dashboard extends Reading {
   #begin(): void {
     const { cluster, period, by, unit, zone, view, where, marked } = this;
     const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
-    // A framework may have set `where` to nothing.
-    this.#defaults = { period, by, unit, zone, view, where: where ?? {}, ...rest };
+    this.#defaults = { period, by, unit, zone, view, where, ...rest };
     this.#arrive();
   }
 
@@ -409,6 +419,8 @@ export class Dashboard extends Reading {
   /** Changes what is shown, and updates the address. */
   #go(change: Partial<Omit<Place, "views">>): void {
     Object.assign(this, change);
+    // A search is for the rows in which it was typed.
+    if (["cluster", "where", "by"].some((name) => name in change)) this.#forget(/\.q$/);
     this.requestUpdate();
     // Browsers take long to change the address, so the page is drawn first.
     this.#written = turnOf("later").then(() => this.#writeAddress("push"));
@@ -446,7 +458,6 @@ export class Dashboard extends Reading {
     // Until the first update, the element lacks the properties that a page has set before it was defined.
     if (!this.hasUpdated) this.#begin();
     if (!Object.hasOwn(PAGES, this.view)) this.view = "overview";
-    if (!Object.hasOwn(DIMENSIONS, this.by)) this.by = "integration";
     if (changed.has("rulesSrc")) void this.#rules.read();
     if (changed.has("rules")) this.#rules.reset();
     super.willUpdate(changed);
@@ -502,7 +513,7 @@ export class Dashboard extends Reading {
       ${this.#tabs()} ${this.#bar()}
       ${this.#notices()}
       <div
-        class="grid ${this.isReading && this.table && this.query?.start !== this.range?.start ? "stale" : ""}"
+        class="grid ${this.isReading && this.table && this.wanted?.start !== this.range?.start ? "stale" : ""}"
         role="tabpanel"
         id="panel"
         aria-labelledby=${`tab-${this.view}`}
@@ -526,17 +537,18 @@ export class Dashboard extends Reading {
 
   #clusterSwitch(): TemplateResult | typeof nothing {
     const clusters = this.#clusters;
-    if (clusters.length < 2) return nothing;
-    const current = this.cluster ?? clusters[0]?.name ?? "";
+    const current = this.#cluster?.name;
+    if (clusters.length < 2 && (current || clusters.length === 0)) return nothing;
     const go = (cluster: string) => this.#go({ cluster, where: {}, marked: undefined });
     if (clusters.length <= 4) {
       const names = clusters.map(({ name }) => [name, name] as const);
-      return segments("Cluster", current, names, go);
+      return segments("Cluster", current ?? "", names, go);
     }
     return html`<select
       aria-label="Cluster"
       @change=${({ target }: Event) => go((target as HTMLSelectElement).value)}
     >
+      ${current === undefined ? html`<option selected disabled>Choose</option>` : nothing}
       ${clusters.map(
         ({ name }) => html`<option value=${name} .selected=${name === current}>${name}</option>`,
       )}
@@ -598,10 +610,15 @@ export class Dashboard extends Reading {
 
   readonly #selected = ({ detail }: CustomEvent<{ dimension: Dimension; value: string }>): void => {
     const where = { ...this.where, [detail.dimension]: [detail.value] };
-    const views = Object.entries(this.#views).filter(([name]) => !/\.(q|sort)$/.test(name));
-    this.#views = Object.fromEntries(views);
+    this.#forget(/\.sort$/);
     this.#go({ where, by: this.#free(where) });
   };
+
+  /** Drops the states of views whose names match. */
+  #forget(names: RegExp): void {
+    const kept = Object.entries(this.#views).filter(([name]) => !names.test(name));
+    this.#views = Object.fromEntries(kept);
+  }
 
   /** Opens the page “Over time” with the range of a change marked, and explains the change. */
   readonly #opened = ({ detail }: CustomEvent<Pick<Place, "marked" | "by" | "views">>): void => {
@@ -807,6 +824,7 @@ export class Dashboard extends Reading {
       tableBefore: this.tableBefore,
       range: this.range,
       query: this.query,
+      cluster: this.#cluster?.name,
       where: this.where,
       by: this.by,
       unit: this.unit,

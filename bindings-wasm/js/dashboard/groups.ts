@@ -319,7 +319,8 @@ export abstract class Groups extends View {
   }
 
   protected override tools(): unknown {
-    if (!this.#groups || this.#groups.length <= 5) return nothing;
+    const isSearched = Boolean(this.state["q"]);
+    if (!this.#groups || (this.#groups.length <= 5 && !isSearched)) return nothing;
     const label = `Search ${DIMENSIONS[this.dimension].many.toLowerCase()}`;
     return html`<input
       class="search"
@@ -353,7 +354,7 @@ export abstract class Groups extends View {
     // If the rows have changed meanwhile, their own update adds this to them.
     if (this.#groups !== groups || this.dimension !== dimension) return;
     this.#compare();
-    if (shown && this.range) this.#trends ??= trendsOf(shown, dimension, this.range);
+    if (groups && shown && this.range) this.#trends ??= trendsOf(shown, dimension, this.range);
     this.requestUpdate();
   }
 
@@ -365,7 +366,8 @@ export abstract class Groups extends View {
   }
 
   #group(): void {
-    this.#groups = this.shown && grouped(this.shown, this.dimension);
+    const { shown, dimension } = this;
+    this.#groups = shown?.dimensions.includes(dimension) ? grouped(shown, dimension) : undefined;
     this.#totals = this.#groups?.totals;
     this.#whole = this.#wholeIn("table", this.shown);
   }
@@ -463,6 +465,7 @@ export abstract class Groups extends View {
 
   protected override content(): TemplateResult {
     const rows = this.#rows;
+    if (!this.#groups) return emptyState("No counts", "These counts do not have this dimension.");
     if (rows.length === 0) {
       return emptyState(
         "Nothing found",

@@ -270,6 +270,9 @@ const STYLES = css`
   }
 `;
 
+/** How many values have a row of their own, unless the page sets another number. */
+const ROWS = 20;
+
 /**
  * Shows the values of a dimension over time. The colour of a cell shows the share of events that failed or were filtered, or
  * how this share differs from the same time a week before.
@@ -300,7 +303,7 @@ export class Heatmap extends View {
 
   constructor() {
     super();
-    this.rows = 20;
+    this.rows = ROWS;
   }
 
   protected override get heading(): string {
@@ -363,7 +366,8 @@ export class Heatmap extends View {
   }
 
   #made(): HeatmapModel | undefined {
-    const { shown, by, rows, zone, wholeRange: range } = this;
+    const { shown, by, zone, wholeRange: range } = this;
+    const rows = this.rows >= 1 ? Math.trunc(this.rows) : ROWS;
     if (!shown?.dimensions.includes(by) || !range) return undefined;
     const wholes = [this.wholeOf("table", by), this.wholeOf("tableBefore", by)];
     const options = { by, measure: this.#measure, rows, range, zone, wholes };

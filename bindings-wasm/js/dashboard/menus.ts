@@ -18,6 +18,7 @@ export interface ExportItem {
 export interface Menued extends LitElement {
   /** The query of the counts that the files and commands give. */
   readonly exportedQuery: DashboardQuery | undefined;
+  readonly cluster: string | undefined;
   readonly where: Where;
   readonly by: string;
   /** The table that CSV and JSON are made from. */
@@ -191,7 +192,7 @@ function copy(text: string): (event: Event) => Promise<void> {
 
 /** Commands that print the numbers of a view. */
 export function commandsOf(
-  { by, where }: Pick<Menued, "by" | "where">,
+  { by, where, cluster }: Pick<Menued, "by" | "where" | "cluster">,
   { metric, start, end, window, dimensions }: DashboardQuery,
 ): Command[] {
   const filters = Object.entries(where).flatMap(([name, values]) =>
@@ -199,19 +200,23 @@ export function commandsOf(
   );
   const noun = metric === "event_delivery" ? "delivery" : "ingestion";
   const flags = filters.map(([name, value]) => ` \\\n  --where ${shellQuoted(`${name}=${value}`)}`);
+  const source = cluster === undefined ? "" : ` --cluster ${shellQuoted(cluster)}`;
   const shell =
-    `tallyfold ${noun} --from ${start} --to ${end} \\\n  --window ${window} --by ${by}` +
+    `tallyfold ${noun}${source} --from ${start} --to ${end} \\\n  --window ${window} --by ${by}` +
     flags.join("");
 
-  const kept = Object.entries(where).map(([name, values]): [string, string] => [
-    name,
-    `[${(values ?? []).map(literal).join(", ")}]`,
-  ]);
-  const list = `[${dimensions.map(literal).join(", ")}]`;
-  const pythonKept = kept.map(([name, values]) => `${name}=${values}`).join(", ");
+  const listOf = (values: readonly string[], language: "Python" | "JavaScript") =>
+    `[${values.map((value) => literal(value, language)).join(", ")}]`;
+  const kept = Object.entries(where);
+  const list = JSON.stringify(dimensions).replaceAll(",", ", ");
+  const pythonKept = kept
+    .map(([name, values = []]) => `${name}=${listOf(values, "Python")}`)
+    .join(", ");
+  const name = literal(cluster ?? "", "Python");
+  const needed = cluster === undefined ? "" : ` The environment has the cluster ${name}.\n`;
   const python = `import tallyfold
 
-with tallyfold.Client.from_env() as client:
+${needed && `#${needed}`}with tallyfold.Client.from_env() as client:
     table = client.collect(
         "${metric}", "${start}", "${end}",
         ${list}, window="${window}",
@@ -219,10 +224,12 @@ with tallyfold.Client.from_env() as client:
 for row in table${kept.length ? `.filter(${pythonKept})` : ""}.group_by("${by}"):
     print(row.dimensions["${by}"], row.success, row.errors, row.filtered)`;
 
-  const jsKept = kept.map(([name, values]) => `${name}: ${values}`).join(", ");
+  const jsKept = kept
+    .map(([name, values = []]) => `${name}: ${listOf(values, "JavaScript")}`)
+    .join(", ");
   const javascript = `import { Client } from "tallyfold";
 
-const table = await Client.fromEnv().collect({
+${needed && `//${needed}`}const table = await Client.fromEnv().collect({
   metric: "${metric}",
   start: "${start}",
   end: "${end}",
@@ -240,15 +247,14 @@ console.table(table${kept.length ? `.filter({ ${jsKept} })` : ""}.groupBy("${by}
 /** Characters that are invisible, or change the direction of text. The core's `text::is_unseen` has the same set. */
 export const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2065\u{e0001}-\u{e007f}]/gu;
 
-/** A string literal that is valid in both Python and JavaScript. */
-function literal(value: string): string {
-  const hidden = (found: string) =>
-    Array.from({ length: found.length }, (_, at) => unit(found.charCodeAt(at))).join("");
-  return JSON.stringify(value).replace(HIDDEN, hidden);
-}
-
-function unit(code: number): string {
-  return `\\u${code.toString(16).padStart(4, "0")}`;
+/** A string literal. Python and JavaScript differ in the escapes of characters with long codes. */
+function literal(value: string, language: "Python" | "JavaScript"): string {
+  return JSON.stringify(value).replace(HIDDEN, (found) => {
+    const code = found.codePointAt(0) as number;
+    const hex = code.toString(16);
+    if (code <= 0xffff) return `\\u${hex.padStart(4, "0")}`;
+    return language === "Python" ? `\\U${hex.padStart(8, "0")}` : `\\u{${hex}}`;
+  });
 }
 
 /** Quotes an argument for a POSIX shell. For invisible characters, it uses `$'…'`, which bash and zsh support. */

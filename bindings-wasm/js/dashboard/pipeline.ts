@@ -184,11 +184,20 @@ export class Pipeline extends View {
   }
 
   override exported(): CountTable | undefined {
-    return this.shown && grouped(this.shown, "reason");
+    return this.#hasReasons ? grouped(this.shown as CountTable, "reason") : this.shown?.groupBy();
+  }
+
+  /** Whether the counts have reasons. A page may set counts without them. */
+  get #hasReasons(): boolean {
+    return this.shown?.dimensions.includes("reason") ?? false;
   }
 
   get #incoming(): CountTable | undefined {
     return this.ingestion && filtered(this.ingestion, this.where);
+  }
+
+  protected override get looked(): (CountTable | undefined)[] {
+    return [this.shown, this.#incoming];
   }
 
   /** Whether ingestion and delivery can be compared, and whether they are equal. */
@@ -262,7 +271,7 @@ export class Pipeline extends View {
         <strong data-count=${name}>${isPercent ? part : number}</strong>
         <span>${isPercent ? `${number} events` : `${part} ${of}`}</span>
       </p>
-      ${name === "success" ? nothing : this.#reasons(name, shown)}
+      ${name === "success" || !this.#hasReasons ? nothing : this.#reasons(name, shown)}
     </li>`;
   }
 

@@ -29,8 +29,10 @@ export abstract class Reading extends Base {
 
   declare live: boolean;
 
-  /** The query whose counts are shown or being read. */
+  /** The query whose counts are shown. */
   protected query: DashboardQuery | undefined;
+  /** The query that was read last, or is being read. */
+  protected wanted: DashboardQuery | undefined;
   protected range: Range | undefined;
   protected table: CountTable | undefined;
   protected tableBefore: CountTable | undefined;
@@ -81,7 +83,7 @@ export abstract class Reading extends Base {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
     // Once the attributes are right, all counts are read again.
-    if (this.mistake) this.query = undefined;
+    if (this.mistake) this.wanted = undefined;
   }
 
   /** Reads the counts that the attributes determine, unless they were read or are being read. */
@@ -96,11 +98,11 @@ export abstract class Reading extends Base {
       ...names,
       ...(this.by === "reason" ? (["integration"] as const) : []),
     ]);
-    const shown = this.query;
+    const last = this.wanted;
     const isKnown =
       this.#loadedFrom === this.server &&
-      dimensions.every((name) => shown?.dimensions.includes(name));
-    const isSame = isKnown && shown?.start === range.start && shown.end === range.end;
+      dimensions.every((name) => last?.dimensions.includes(name));
+    const isSame = isKnown && last?.start === range.start && last.end === range.end;
     if (isSame && (this.table || this.isReading)) return;
     if (!isKnown) {
       this.table = undefined;
@@ -113,7 +115,7 @@ export abstract class Reading extends Base {
   /** Reads the counts again. */
   async refresh(): Promise<void> {
     const range = rangeOf(this.period, Date.now());
-    if (range && this.query) await this.#read(range, this.query.dimensions);
+    if (range && this.wanted) await this.#read(range, this.wanted.dimensions);
   }
 
   /**
@@ -129,7 +131,7 @@ export abstract class Reading extends Base {
     const { signal } = own;
     const src = this.server;
     const query: DashboardQuery = { ...range, metric: "event_delivery", dimensions };
-    this.query = query;
+    this.wanted = query;
     this.#loadedFrom = src;
     if (!isOwnIdea) this.error = undefined;
     this.progress = { done: 0, planned: 0 };
@@ -147,6 +149,7 @@ export abstract class Reading extends Base {
         this.ingestion = undefined;
       }
       this.table = table;
+      this.query = query;
       this.error = error;
       this.range = range;
       this.readAt = Date.now();
@@ -235,12 +238,12 @@ export abstract class Reading extends Base {
     // While the page is hidden, nothing is read. `#awake` reads when the page is visible again.
     if (document.visibilityState === "hidden") return;
     const range = rangeOf(this.period, Date.now());
-    if (range && this.query) void this.#read(range, this.query.dimensions, true);
+    if (range && this.wanted) void this.#read(range, this.wanted.dimensions, true);
   };
 
   readonly #awake = (): void => {
     if (document.visibilityState !== "visible" || !this.live || this.isReading) return;
     const range = rangeOf(this.period, Date.now());
-    if (range && (this.keepsTrying || range.end !== this.query?.end)) this.#due();
+    if (range && (this.keepsTrying || range.end !== this.wanted?.end)) this.#due();
   };
 }

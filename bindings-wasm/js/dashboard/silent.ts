@@ -91,6 +91,10 @@ export class Silent extends View {
   #silences: readonly Silence[] | undefined;
   #states: State[] = [];
 
+  protected override get looked(): (CountTable | undefined)[] {
+    return [this.shown, this.shownBefore];
+  }
+
   protected override get heading(): string {
     return `Silent ${DIMENSIONS[this.by].many.toLowerCase()}`;
   }

@@ -9,9 +9,29 @@ import type { Dimension, Metric, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
 import { DAY, iso } from "./range.js";
 import { ticksOf } from "./slots.js";
-import { emptyState, failureText, type Load, progressOf, skeleton, View, visible } from "./view.js";
+import {
+  emptyState,
+  failureText,
+  isOther,
+  type Load,
+  progressOf,
+  skeleton,
+  View,
+  visible,
+} from "./view.js";
 
 type Health = typeof import("../src/health.js");
+
+/** What a history is read for. */
+interface Asked {
+  /** The needs of the rules, as a text. */
+  readonly needs: string;
+  readonly range: Window;
+  /** The maximum time before the range that is read, in milliseconds. */
+  readonly most: number;
+  /** The function that reads it. */
+  readonly load: Load;
+}
 
 /** Where a rules file is wrong. */
 interface Mistake {
@@ -271,9 +291,9 @@ export class Timeline extends View {
   #told: string | undefined;
   /** Whether the editor is open. */
   #isOpen = false;
-  /** The counts that were read for the rules, with the key of their needs and range, and the function that has read them. */
-  #history: { readonly key: string; readonly load: Load; readonly observed: Observed } | undefined;
-  #reading: { readonly stop: AbortController; done: number; planned: number } | undefined;
+  /** The counts that were read for the rules, and what they were read for. */
+  #history: (Asked & { readonly observed: Observed }) | undefined;
+  #reading: (Asked & { readonly stop: AbortController; done: number; planned: number }) | undefined;
   #pause: ReturnType<typeof setTimeout> | undefined;
 
   protected override get heading(): string {
@@ -319,11 +339,15 @@ export class Timeline extends View {
       const rules = this.#health.Rules.parse(this.#text);
       this.#mistake = undefined;
       this.#needs = rules.needs();
-      const counts = this.#counts();
-      const range = this.#span();
-      this.#replay = counts && range && rules.replay({ ...counts, ...range });
-      this.#failed = undefined;
-      this.#told = undefined;
+      // Until the history of the next windows is read, the incidents of the last ones stay.
+      if (this.#hasMoved) void this.#read(this.#history?.most ?? 0);
+      else {
+        const counts = this.#counts();
+        const range = this.#span();
+        this.#replay = counts && range && rules.replay({ ...counts, ...range });
+        this.#failed = undefined;
+        this.#told = undefined;
+      }
     } catch (error) {
       const isMistake = TallyfoldError.is(error) && error.code === "invalid_rules";
       this.#mistake = isMistake ? mistakeIn(this.text, error) : undefined;
@@ -356,15 +380,27 @@ export class Timeline extends View {
 
   /** Whether the history is that of these rules, this range and this server. */
   get #isHistoryRead(): boolean {
-    return this.#history?.key === this.#key() && this.#history.load === this.load;
+    return this.#isFor(this.#history) && !isOther(this.#history?.range, this.#span());
   }
 
-  /** The needs and the range that a history is read for. */
-  #key(): string {
-    return JSON.stringify([
+  /** Whether the range has moved on since the history was read. A range elsewhere is a question of its own. */
+  get #hasMoved(): boolean {
+    const [last, next] = [this.#history?.range, this.#span()];
+    if (this.observed || !last || !next || !this.#isFor(this.#history)) return false;
+    const [from, to] = [Date.parse(next.start), Date.parse(next.end)];
+    const [start, end] = [Date.parse(last.start), Date.parse(last.end)];
+    return to - from === end - start && start < from && from < end;
+  }
+
+  /** Whether a history is that of these rules and this server. */
+  #isFor(one: Asked | undefined): boolean {
+    return one?.needs === this.#needed && one.load === this.load;
+  }
+
+  get #needed(): string {
+    return JSON.stringify(
       this.#needs.map(({ metric, dimensions, window }) => [metric, dimensions, window]),
-      this.#span(),
-    ]);
+    );
   }
 
   /** Reads the counts that the rules need, from at most `most` milliseconds before the range. */
@@ -372,13 +408,15 @@ export class Timeline extends View {
     const { load } = this;
     const range = this.#span();
     if (!load || !range) return;
+    if (this.#isFor(this.#reading) && !isOther(this.#reading?.range, range)) return;
+    this.#reading?.stop.abort();
     const stop = new AbortController();
-    const own = { stop, done: 0, planned: 0 };
+    const asked = { needs: this.#needed, range, most, load };
+    const own = { ...asked, stop, done: 0, planned: 0 };
     this.#reading = own;
     this.#failed = undefined;
     this.requestUpdate();
     const observed: { delivery?: CountTable; ingestion?: CountTable } = {};
-    const key = this.#key();
     try {
       for (const { metric, dimensions, window, backMs } of this.#needs) {
         const start = iso(Date.parse(range.start) - Math.min(backMs, most));
@@ -393,7 +431,7 @@ export class Timeline extends View {
         );
         observed[metric === "event_ingestion" ? "ingestion" : "delivery"] = table;
       }
-      this.#history = { key, load, observed };
+      this.#history = { ...asked, observed };
       await this.#judge();
     } catch (error) {
       if (stop.signal.aborted) return;

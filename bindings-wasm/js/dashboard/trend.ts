@@ -287,6 +287,10 @@ export class Trend extends View {
   readonly #scheme = matchMedia("(prefers-color-scheme: dark)");
   readonly #redraw = () => this.#plot?.redraw(false);
 
+  protected override get looked(): (CountTable | undefined)[] {
+    return [this.shown, this.shownBefore];
+  }
+
   protected override get heading(): string {
     const name = { failed: "Failed", filtered: "Filtered", delivered: "Delivered" }[this.#measure];
     return this.unit === "percent" ? `${name} share over time` : `${name} events over time`;

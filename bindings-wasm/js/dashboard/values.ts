@@ -82,6 +82,10 @@ export class Values extends View {
   /** Whether windows of the same time last week are missing. */
   #isEarlierPartial = false;
 
+  protected override get looked(): (CountTable | undefined)[] {
+    return [this.shown, this.shownBefore];
+  }
+
   protected override get heading(): string {
     return "New and vanished";
   }

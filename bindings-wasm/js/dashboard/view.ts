@@ -14,7 +14,7 @@ import type { Counts, Row } from "../src/tables/counts.js";
 import { CountTable, type SavedTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
-import { Base } from "./base.js";
+import { Base, DIMENSIONS } from "./base.js";
 import { type Loaded, sourceOf } from "./data.js";
 import type { DashboardQuery, LoadOptions, Where } from "./elements.js";
 import type { Formats } from "./formats.js";
@@ -25,15 +25,8 @@ import { spanOf } from "./slots.js";
 import { parts, tokens } from "./styles.js";
 import { turnOf } from "./turns.js";
 
-/** The dimensions in the order in which they are requested, and their names on the page. */
-export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
-  integration: { one: "Destination", many: "Destinations" },
-  reason: { one: "Reason", many: "Reasons" },
-  event_name: { one: "Event", many: "Events" },
-  write_key: { one: "Source", many: "Sources" },
-};
-
-/** All dimensions, in that order. */
+export { DIMENSIONS };
+/** All dimensions, in the order in which they are requested. */
 export const NAMES = Object.keys(DIMENSIONS) as Dimension[];
 
 /**
@@ -52,6 +45,7 @@ export abstract class View extends Base {
     range: { attribute: false },
     state: { attribute: false, hasChanged: isOther },
     query: { attribute: false },
+    cluster: { attribute: false },
     load: { attribute: false },
     loading: { attribute: false },
     error: { attribute: false },
@@ -73,6 +67,8 @@ export abstract class View extends Base {
   declare state: { readonly [name: string]: string | undefined };
   /** The query that was read. */
   declare query: DashboardQuery | undefined;
+  /** The name of the cluster whose counts are shown, for commands. */
+  declare cluster: string | undefined;
   /** Reads other counts. */
   declare load: Load | undefined;
   declare loading: boolean;
@@ -294,6 +290,11 @@ export abstract class View extends Base {
     </p>`;
   }
 
+  /** The counts of the view. It says that there are no events if all of these are empty. */
+  protected get looked(): (CountTable | undefined)[] {
+    return [this.shown];
+  }
+
   /** The content, or what is shown instead while there are no counts. */
   protected body(): unknown {
     if (this.shown === undefined) {
@@ -305,7 +306,7 @@ export abstract class View extends Base {
             "Set the attribute src to the path of the server for web apps, or the property table to counts.",
           );
     }
-    if (this.shown.length === 0) {
+    if (this.looked.every((table) => !table?.length)) {
       const span = this.range ? this.formats.span(this.range.start, this.range.end) : "this range";
       return emptyState("No events", `No events were counted in ${span}.`);
     }

@@ -117,6 +117,50 @@ describe("an attribute that makes no sense", () => {
     });
   }
 
+  for (const name of [
+    ...["dashboard", "destinations", "reasons", "pipeline", "trend", "heatmap", "cause", "values"],
+    ...["silent", "corrections", "budget", "timeline"],
+  ]) {
+    test(`has its default again after it was removed: ${name}`, async (t) => {
+      const { tab } = await opened(
+        t,
+        `<tallyfold-${name} ${SRC} period="1h" by="event_name"></tallyfold-${name}>`,
+      );
+      const settled = () =>
+        tab.waitForFunction((name) => {
+          const it = document.querySelector(`tallyfold-${name}`);
+          const { isReading, table, loading } = it;
+          return table && !isReading && !loading;
+        }, name);
+      await settled();
+      await tab.locator(`tallyfold-${name}`).evaluate(async (it) => {
+        it.where = { integration: ["Webhooks"] };
+        await it.updateComplete;
+        Object.assign(it, { where: undefined, unit: undefined });
+        for (const attribute of ["by", "period"]) it.removeAttribute(attribute);
+        await it.updateComplete;
+      });
+      await settled();
+      const now = await tab.locator(`tallyfold-${name}`).evaluate((it) => {
+        const { where, by, period, unit } = it;
+        return { where, by, period, unit };
+      });
+      const defaults = { where: {}, by: "integration", period: "24h", unit: "counts" };
+      assert.deepEqual(now, defaults);
+      if (name !== "destinations") return;
+      assert.equal(await tab.getByRole("heading").textContent(), "Destinations");
+      assert.ok((await rowsOf(tab)).length > 10);
+    });
+  }
+
+  for (const rows of ["x", "-1", "1.5"]) {
+    test(`is the default number of rows of the heatmap: ${rows}`, async (t) => {
+      const element = `<tallyfold-heatmap ${SRC} by="destination" rows="${rows}"></tallyfold-heatmap>`;
+      const { tab } = await opened(t, element);
+      await tab.locator("tallyfold-heatmap tbody tr").first().waitFor();
+    });
+  }
+
   test("is left out if the address has it", async (t) => {
     const hash = "#zone=Mars/X&range=2+days&view=nowhere&by=nothing";
     const { tab } = await opened(t, `<tallyfold-dashboard ${SRC}></tallyfold-dashboard>`, { hash });
@@ -325,6 +369,22 @@ describe("a name with characters that don't show", () => {
     );
     assert.deepEqual(await hiddenIn(tab), []);
     await tab.getByRole("button", { name: "Remove Destination \\u{202e}evil" }).waitFor();
+  });
+
+  test("is the value in each command", async (t) => {
+    const element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
+    const name = "a\0b\n\u{e0041}";
+    const hash = `#${new URLSearchParams({ integration: name })}`;
+    const { tab } = await opened(t, element, { prepare, hash });
+    await ready(tab);
+    const view = tab.locator("tallyfold-destinations");
+    await view.locator("summary", { hasText: "Command" }).click();
+    await view.locator("pre").first().waitFor();
+    const [shell, python, javascript] = await view.locator("pre").allTextContents();
+    assert.ok(shell.includes(String.raw`$'integration=a\U00000000b\U0000000a\U000e0041'`));
+    assert.ok(python.includes(String.raw`integration=["a\u0000b\n\U000e0041"]`));
+    const [, filter] = /\.filter\((\{.*?\})\)/.exec(javascript);
+    assert.deepEqual(new Function(`return ${filter}`)(), { integration: [name] });
   });
 
   /** What the page has of such characters, in texts and in the names of its parts. */

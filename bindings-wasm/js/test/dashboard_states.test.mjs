@@ -271,6 +271,40 @@ describe("counts with missing windows", () => {
   });
 });
 
+test("alerts that were found with history stay when the range moves on", async (t) => {
+  const { world, tab } = await opened(t, {
+    element:
+      '<tallyfold-dashboard src="/tallyfold" period="3h" view="alerts"></tallyfold-dashboard>',
+    scene: "outage",
+  });
+  await tab.locator("tallyfold-dashboard").evaluate((it) => {
+    it.rules =
+      '[[rule]]\nname = "failing"\nkind = "threshold"\nmeasure = "error_rate"\nabove = "1%"\nby = ["integration"]';
+  });
+  const button = tab.getByRole("button", { name: /Read \d+ day/ });
+  await button.click();
+  await button.waitFor({ state: "detached" });
+  const summary = tab.locator("tallyfold-timeline .summary");
+  await summary.getByText(/^[1-9]\d* incident/).waitFor();
+  world.now = { monotonicMs: 0, unixMs: Date.parse("2026-03-11T00:10:10Z") };
+  await tab.clock.setFixedTime("2026-03-11T00:10:10Z");
+  const texts = await tab.evaluate(async () => {
+    const dashboard = document.querySelector("tallyfold-dashboard");
+    const { shadowRoot } = dashboard.shadowRoot.querySelector("tallyfold-timeline");
+    const texts = new Set();
+    const timer = setInterval(() => {
+      texts.add(shadowRoot.querySelector(".summary b")?.textContent);
+    }, 20);
+    await dashboard.refresh();
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    clearInterval(timer);
+    return [...texts];
+  });
+  await ready(tab);
+  for (const text of texts) assert.match(text ?? "", /^[1-9]\d* incident/);
+  assert.equal(await button.count(), 0);
+});
+
 describe("after a change of the cluster", () => {
   test("alerts are those of the shown cluster", async (t) => {
     const page = await opened(t, {
@@ -302,6 +336,94 @@ describe("after a change of the cluster", () => {
     assert.match(tab.url(), /cluster=us/);
     assert.equal(await selector.inputValue(), "us");
   });
+});
+
+for (const known of [1, 2, 5]) {
+  test(`a cluster that the page does not have is an error: one of ${known}`, async (t) => {
+    const { world, tab } = await opened(t, {
+      element: `<div>${clustered(CLUSTERS.slice(0, known))}</div>`,
+      hash: "cluster=asia",
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(await alert.textContent(), /there is no cluster “asia”: want eu/);
+    assert.ok(!world.asked.some((path) => path.includes("/tallyfold/")));
+    const selector = tab.locator("header [aria-label=Cluster]");
+    if (known > 4) await selector.selectOption("eu");
+    else await selector.getByRole("button", { name: "eu" }).click();
+    await ready(tab);
+    assert.ok((await rowsOf(tab)).length > 10);
+    assert.equal(await alert.count(), 0);
+  });
+}
+
+test("commands print the numbers of the shown cluster only", async (t) => {
+  const { tab } = await opened(t, { element: clustered(CLUSTERS.slice(0, 2)), hash: "cluster=eu" });
+  const view = tab.locator("tallyfold-destinations");
+  await view.locator("summary", { hasText: "Command" }).click();
+  await view.locator("pre").first().waitFor();
+  const [shell, ...programs] = await view.locator("pre").allTextContents();
+  assert.match(shell, /^tallyfold delivery --cluster eu --from /);
+  for (const program of programs) assert.match(program, /cluster "eu"/);
+});
+
+test("a range without any delivery is compared with last week and with ingestion", async (t) => {
+  const { world, tab } = await opened(t);
+  const empty = (await delivery(world)).filter({ integration: "nobody" });
+  await tab.evaluate(async (json) => {
+    const dashboard = document.querySelector("tallyfold-dashboard");
+    const { CountTable } = await import("/modules/table.js");
+    dashboard.table = CountTable.fromJSON(json);
+    dashboard.requestUpdate();
+    await dashboard.updateComplete;
+  }, JSON.stringify(empty));
+  const stages = tab.locator("tallyfold-pipeline [data-stage=success] strong");
+  await stages.getByText(/^0$/).waitFor();
+  const ingested = tab.locator("tallyfold-pipeline [data-stage=ingested] [data-count]");
+  assert.equal(await ingested.count(), 3);
+  await tab.locator("tallyfold-trend canvas").first().waitFor();
+  await tab.getByRole("tab", { name: "Changes" }).click();
+  await tab.locator("tallyfold-silent tbody tr").nth(5).waitFor();
+});
+
+for (const name of ["pipeline", "reasons", "destinations"]) {
+  test(`counts that lack a dimension are no failure: ${name}`, async (t) => {
+    const element = `<tallyfold-${name}></tallyfold-${name}>`;
+    const { world, tab } = await opened(t, { element });
+    const table = await delivery(world, ["event_name"]);
+    await set(tab, `tallyfold-${name}`, { table });
+    const view = tab.locator(`tallyfold-${name}`);
+    if (name === "pipeline") {
+      const failed = view.locator("[data-stage=errors] strong");
+      assert.equal(await failed.textContent(), count(table.totals.errors));
+    } else await view.getByText("These counts do not have this dimension").waitFor();
+    await view.locator("summary", { hasText: "Export" }).click();
+    await view.getByRole("button", { name: "SVG" }).waitFor();
+  });
+}
+
+test("files and commands are of the range that is shown while another one is read", async (t) => {
+  const { world, tab } = await opened(t);
+  let go;
+  world.hangs = new Promise((resolve) => {
+    go = resolve;
+  });
+  t.after(() => go());
+  await tab.locator(".picker summary").click();
+  await tab.getByRole("button", { name: "Last 3 days" }).click();
+  await tab.locator(".grid.stale").waitFor();
+  const view = tab.locator("tallyfold-destinations");
+  await view.locator("summary", { hasText: "Command" }).click();
+  assert.match(await view.locator("pre").first().textContent(), /--from 2026-03-10T00:00:00Z/);
+});
+
+test("a search does not outlast the rows that it searches, and never hides without its box", async (t) => {
+  const search = "event_name=Account+Clicked&reasons.q=play";
+  const { tab } = await opened(t, { hash: `${search}&destinations.q=web` });
+  await tab.locator("tallyfold-reasons").getByRole("searchbox").waitFor();
+  await tab.getByRole("button", { name: "Sources", exact: true }).click();
+  await ready(tab);
+  assert.doesNotMatch(tab.url(), /\.q=/);
+  assert.ok((await rowsOf(tab)).length > 1);
 });
 
 test("no counts of the last range stand next to those of the new one", async (t) => {
@@ -508,6 +630,14 @@ test("the parameters of the page stay in the address", async (t) => {
   await tab.getByRole("button", { name: "Counts" }).click();
   await ready(tab);
   assert.equal(new URL(tab.url()).search, "?tab=a%20b&flag");
+});
+
+test("parameters of the page with a dot stay in the address, too", async (t) => {
+  const element = '<tallyfold-dashboard src="/tallyfold" address="query"></tallyfold-dashboard>';
+  const { tab } = await opened(t, { element, search: "?user.id=5&user.sort=name&trend.q=1" });
+  await tab.locator("tallyfold-destinations tbody th button").first().click();
+  await ready(tab);
+  assert.match(tab.url(), /\?user\.id=5&user\.sort=name&by=reason&integration=/);
 });
 
 test("a long table shows rows after it was sorted", async (t) => {
