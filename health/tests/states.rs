@@ -844,6 +844,35 @@ fn a_finding_from_a_silence_stays_silenced_until_its_counts_have_settled() {
 }
 
 #[test]
+fn a_finding_from_a_silence_is_not_silenced_for_as_long_as_nothing_is_attempted() {
+    // Events fail from 2:00 to 4:00, and then no more are sent.
+    let mut fixture = Fixture::delivery(&["integration"]);
+    fixture.fill(0..8, |slot| {
+        let other = (vec!["S3"], [100, 0, 0]);
+        match slot {
+            0..2 => vec![other, row(0)],
+            2..4 => vec![other, row(50)],
+            _ => vec![other],
+        }
+    });
+    let silence = "from = 2026-01-01T02:00:00Z\nuntil = 2026-01-01T04:00:00Z";
+    let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
+    let seen = checks(&rules, &fixture, 4..8).into_iter().map(|check| {
+        let finding = &check.findings[0];
+        (finding.status, finding.silenced, check.healthy)
+    });
+    assert_eq!(
+        seen.collect::<Vec<_>>(),
+        [
+            (Status::Firing, true, true),
+            (Status::Firing, true, true),
+            (Status::Unjudged, false, false),
+            (Status::Unjudged, false, false)
+        ]
+    );
+}
+
+#[test]
 fn a_share_below_its_limit_is_critical_even_if_it_is_0() {
     let rules = "window = '1h'\n[[rule]]\nname = 'unfiltered'\nkind = 'threshold'\nmeasure = 'filtered_rate'\nbelow = '1%'\nseverity = 'critical'";
     let fixture = hours(&[0, 0].map(Some));
