@@ -602,6 +602,32 @@ fn a_share_that_fails_for_weeks_is_over_only_when_it_recovers() {
 }
 
 #[test]
+fn a_day_without_events_after_a_quiet_weekend_is_found() {
+    let (days, off) = (98, 95);
+    for (kind, weekend, left) in [("silent", 0, 0), ("volume", 0, 0), ("volume", 2_000, 2_000)] {
+        let mut fixture = Fixture::new("event_delivery", &["integration"], 86_400);
+        fixture.fill(0..days, |day| {
+            // The first day is a Thursday, and the day off is a Monday.
+            let count = match day {
+                _ if day == off => left,
+                _ if matches!(day % 7, 2 | 3) => weekend,
+                _ => 5_000,
+            };
+            let count = count + noise(day as u64, 1 + count / 50);
+            let mut rows = vec![(vec!["CRM"], [count, 0, 0]), (vec!["S3"], [500, 0, 0])];
+            rows.retain(|(_, counts)| counts[0] > 0);
+            rows
+        });
+        let rules = format!(
+            "window = '1d'\n[[rule]]\nname = 'it'\nkind = '{kind}'\nby = ['integration']\nfor = 1\nbaseline = {{ weeks = 6, neighbours = 0 }}"
+        );
+        let replay = replay(&rules, &fixture, days - 14, days);
+        let found = replay.findings.iter().map(|finding| finding.since);
+        assert_eq!(found.collect::<Vec<_>>(), [fixture.instant(off)], "{kind}");
+    }
+}
+
+#[test]
 fn counts_near_the_largest_number_are_judged() {
     let rule = |kind: &str| {
         format!("window = '1h'\n[[rule]]\nname = 'it'\nkind = '{kind}'\nby = ['integration']")
