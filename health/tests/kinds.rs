@@ -602,6 +602,27 @@ fn a_share_that_fails_for_weeks_is_over_only_when_it_recovers() {
 }
 
 #[test]
+fn a_share_that_rose_more_than_a_day_before_it_was_found_is_over_only_when_it_recovers() {
+    let mut fixture = Fixture::delivery(&["integration"]);
+    let (start, end) = (28 * 24, 50 * 24);
+    fixture.fill(0..end, |slot| {
+        let share = if slot < start { 2 } else { 8 };
+        let seed = |attempt: u64| (500_000 + slot as u64) * 100 + attempt;
+        let errors = (0..25).filter(|attempt| noise(seed(*attempt), 100) < share);
+        let errors = errors.count() as u64;
+        vec![(vec!["CRM"], [25 - errors, errors, 0])]
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']";
+    let replay = replay(rules, &fixture, start - 72, end);
+    let [finding] = &replay.findings[..] else {
+        panic!("{:?}", sentences(&replay.findings))
+    };
+    let lasted_ms = finding.fired.unwrap().unix_ms() - finding.since.unix_ms();
+    assert!(lasted_ms > 86_400_000);
+    assert_eq!(finding.resolved, None);
+}
+
+#[test]
 fn a_day_without_events_after_a_quiet_weekend_is_found() {
     let (days, off) = (98, 95);
     for (kind, weekend, left) in [("silent", 0, 0), ("volume", 0, 0), ("volume", 2_000, 2_000)] {
