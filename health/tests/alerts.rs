@@ -298,8 +298,14 @@ fn a_failed_message_is_retried_for_seconds_and_then_by_the_next_run() {
 fn the_end_of_an_alert_is_sent_if_the_answer_to_its_beginning_was_lost() {
     let firing = [firing("a")];
     let over = [finding("a", Status::Resolved)];
-    for (lost, ends) in [(None, 1), (Some((500, "")), 1), (Some((403, "")), 0)] {
-        let begun = run(&firing, webhook(), &Notified::default(), vec![lost; 99]);
+    // After a lost answer, a refusal of the second attempt does not show that the receiver doesn't know the alert.
+    for (answers, ends) in [
+        (vec![None; 99], 1),
+        (vec![Some((500, "")); 99], 1),
+        (vec![None, Some((403, ""))], 1),
+        (vec![Some((403, ""))], 0),
+    ] {
+        let begun = run(&firing, webhook(), &Notified::default(), answers);
         assert_eq!(run(&over, webhook(), &begun.notified, []).sent.len(), ends);
         // The next run sends the beginning again, and then knows that it has arrived.
         let again = run(&firing, webhook(), &begun.notified, []);
@@ -600,6 +606,41 @@ fn the_labels_of_an_incident_change_only_when_it_becomes_more_severe() {
     assert_eq!(alerts[2][1]["labels"], alerts[0][0]["labels"]);
     assert_eq!(alerts[2][1]["endsAt"], NOW);
     assert_eq!(alerts[3][0]["labels"], alerts[2][0]["labels"]);
+}
+
+#[test]
+fn an_alert_ends_with_each_severity_that_an_alertmanager_may_know() {
+    let [(mild, one), _, (worse, two)] = growing();
+    let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
+    let mut over = (worse.clone(), two.clone());
+    over.0
+        .iter_mut()
+        .for_each(|finding| finding.status = Status::Resolved);
+    over.1.status = Status::Resolved;
+    let run =
+        |(findings, incident): (&[Finding], &Incident), before: &Notified, answers: Vec<Answer>| {
+            let found = Found {
+                incidents: std::slice::from_ref(incident),
+                findings,
+                is_cut: false,
+            };
+            run_with(found, alertmanager(), before, answers)
+        };
+    let ended = |run: &Run| -> Vec<String> {
+        let alerts = run.sent[0].1.as_array().unwrap().iter();
+        let ended = alerts.filter(|alert| alert["endsAt"].as_str().unwrap() <= NOW);
+        let severity = |alert: &Value| alert["labels"]["severity"].as_str().unwrap().to_owned();
+        ended.map(severity).collect()
+    };
+    let begun = run((&mild, &one), &Notified::default(), vec![]);
+    let lost = run((&worse, &two), &begun.notified, vec![Some((503, "")); 99]);
+    let lost = run((&worse, &two), &lost.notified, vec![None; 99]);
+    let later = run((&worse, &two), &lost.notified, vec![]);
+    assert_eq!(ended(&later), ["warning"]);
+    assert!(ended(&run((&worse, &two), &later.notified, vec![])).is_empty());
+    let over = run((&over.0, &over.1), &lost.notified, vec![]);
+    assert_eq!(ended(&over), ["critical", "warning"]);
+    assert_eq!(over.notified, Notified::default());
 }
 
 #[test]

@@ -561,17 +561,23 @@ fn errors_that_use_up_a_budget_are_found() {
 
 #[test]
 fn a_budget_does_not_recover_while_nothing_is_attempted() {
-    let fixture = with(|slot, (_, counts)| {
-        if in_hours(slot, 20..23) {
-            *counts = [0, counts[0] + counts[1], counts[2]];
-        } else if in_hours(slot, 23..40) {
-            *counts = [0; 3];
-        }
-    });
-    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'budget'\nbudget = '3%'";
-    let replay = |end: usize| fixture::replay(rules, &fixture, 5 * WEEK, 5 * WEEK + end).findings;
-    assert_eq!(replay(40)[0].resolved, None);
-    assert!(replay(80)[0].resolved.is_some());
+    // After an outage of an hour, no burn rate is exceeded any more, but the sums of six hours still contain its attempts.
+    for start in [20, 22] {
+        let fixture = with(|slot, (_, counts)| {
+            if in_hours(slot, start..23) {
+                *counts = [0, counts[0] + counts[1], counts[2]];
+            } else if in_hours(slot, 23..40) {
+                *counts = [0; 3];
+            }
+        });
+        let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'budget'\nbudget = '3%'";
+        let end = |end: usize| {
+            let replay = replay(rules, &fixture, 5 * WEEK, 5 * WEEK + end);
+            replay.findings[0].resolved
+        };
+        assert_eq!(end(40), None, "from {start}:00");
+        assert!(end(80).is_some());
+    }
 }
 
 #[test]
@@ -592,6 +598,53 @@ fn a_share_that_fails_for_weeks_is_over_only_when_it_recovers() {
         assert_eq!(lasts.findings[0].resolved, None);
         let ends = replay(rules, &fixture, start, end + 48);
         assert_eq!(ends.findings[0].resolved, Some(fixture.instant(end)));
+    }
+}
+
+#[test]
+fn a_share_that_rose_more_than_a_day_before_it_was_found_is_over_only_when_it_recovers() {
+    let mut fixture = Fixture::delivery(&["integration"]);
+    let (start, end) = (28 * 24, 50 * 24);
+    fixture.fill(0..end, |slot| {
+        let share = if slot < start { 2 } else { 8 };
+        let seed = |attempt: u64| (500_000 + slot as u64) * 100 + attempt;
+        let errors = (0..25).filter(|attempt| noise(seed(*attempt), 100) < share);
+        let errors = errors.count() as u64;
+        vec![(vec!["CRM"], [25 - errors, errors, 0])]
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']";
+    let replay = replay(rules, &fixture, start - 72, end);
+    let [finding] = &replay.findings[..] else {
+        panic!("{:?}", sentences(&replay.findings))
+    };
+    let lasted_ms = finding.fired.unwrap().unix_ms() - finding.since.unix_ms();
+    assert!(lasted_ms > 86_400_000);
+    assert_eq!(finding.resolved, None);
+}
+
+#[test]
+fn a_day_without_events_after_a_quiet_weekend_is_found() {
+    let (days, off) = (98, 95);
+    for (kind, weekend, left) in [("silent", 0, 0), ("volume", 0, 0), ("volume", 2_000, 2_000)] {
+        let mut fixture = Fixture::new("event_delivery", &["integration"], 86_400);
+        fixture.fill(0..days, |day| {
+            // The first day is a Thursday, and the day off is a Monday.
+            let count = match day {
+                _ if day == off => left,
+                _ if matches!(day % 7, 2 | 3) => weekend,
+                _ => 5_000,
+            };
+            let count = count + noise(day as u64, 1 + count / 50);
+            let mut rows = vec![(vec!["CRM"], [count, 0, 0]), (vec!["S3"], [500, 0, 0])];
+            rows.retain(|(_, counts)| counts[0] > 0);
+            rows
+        });
+        let rules = format!(
+            "window = '1d'\n[[rule]]\nname = 'it'\nkind = '{kind}'\nby = ['integration']\nfor = 1\nbaseline = {{ weeks = 6, neighbours = 0 }}"
+        );
+        let replay = replay(&rules, &fixture, days - 14, days);
+        let found = replay.findings.iter().map(|finding| finding.since);
+        assert_eq!(found.collect::<Vec<_>>(), [fixture.instant(off)], "{kind}");
     }
 }
 

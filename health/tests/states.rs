@@ -757,7 +757,11 @@ fn an_acknowledged_incident_is_silenced() {
         .hold(&incident.id, Some(IncidentHold::silenced(until, None)))
         .unwrap();
     assert!(check(&silenced, 4).healthy);
-    assert!(!check(&check(&silenced, 4).state, 5).healthy);
+    // The window that ends at 5:00 still lies in the silence.
+    let last = check(&silenced, 5);
+    assert!(last.healthy && last.incidents[0].hold.is_some());
+    let after = check(&last.state, 6);
+    assert!(!after.healthy && after.incidents[0].hold.is_none());
 
     silenced.hold(&incident.id, None).unwrap();
     assert!(!check(&silenced, 4).healthy);
@@ -841,6 +845,66 @@ fn a_finding_from_a_silence_stays_silenced_until_its_counts_have_settled() {
         .replay(&delivery(&table), fixture.range(0, 7))
         .unwrap();
     assert!(replay.findings[0].silenced);
+}
+
+#[test]
+fn a_finding_from_a_silence_is_not_silenced_for_as_long_as_nothing_is_attempted() {
+    // Events fail from 2:00 to 4:00, and then no more are sent.
+    let mut fixture = Fixture::delivery(&["integration"]);
+    fixture.fill(0..8, |slot| {
+        let other = (vec!["S3"], [100, 0, 0]);
+        match slot {
+            0..2 => vec![other, row(0)],
+            2..4 => vec![other, row(50)],
+            _ => vec![other],
+        }
+    });
+    let silence = "from = 2026-01-01T02:00:00Z\nuntil = 2026-01-01T04:00:00Z";
+    let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
+    let seen = checks(&rules, &fixture, 4..8).into_iter().map(|check| {
+        let finding = &check.findings[0];
+        (finding.status, finding.silenced, check.healthy)
+    });
+    assert_eq!(
+        seen.collect::<Vec<_>>(),
+        [
+            (Status::Firing, true, true),
+            (Status::Firing, true, true),
+            (Status::Unjudged, false, false),
+            (Status::Unjudged, false, false)
+        ]
+    );
+}
+
+#[test]
+fn a_silence_of_an_incident_covers_its_windows_also_when_they_settle_later() {
+    // Events fail from 2:00 to 6:00 and from 18:00 to 20:00. Counts settle an hour after their window.
+    let fails = |hour: &usize| (2..6).contains(hour) || (18..20).contains(hour);
+    let errors = (0..24).map(|hour| Some(if fails(&hour) { 50 } else { 0 }));
+    let fixture = hours(&errors.collect::<Vec<_>>());
+    for until in [6, 20] {
+        let mut state = State::default();
+        let mut incidents = Vec::new();
+        for hour in 4..12 + (until - 6) {
+            let table = fixture.until(hour - 1);
+            let check = rules().check(&delivery(&table), &state, fixture.instant(hour));
+            let check = check.unwrap();
+            state = check.state;
+            if hour == 5 {
+                let id = check.incidents[0].id.clone();
+                let hold = IncidentHold::silenced(fixture.instant(until), None);
+                state.hold(&id, Some(hold)).unwrap();
+                continue;
+            }
+            assert!(check.healthy, "{hour}:00, silenced until {until}:00");
+            for incident in check.incidents {
+                assert!(incident.silenced);
+                incidents.push(incident.id);
+            }
+        }
+        incidents.dedup();
+        assert_eq!(incidents.len(), 1, "silenced until {until}:00");
+    }
 }
 
 #[test]

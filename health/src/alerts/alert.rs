@@ -58,6 +58,9 @@ pub(crate) struct Alert {
     pub(crate) finding: String,
     /// The whole incident, as JSON.
     pub(crate) incident: String,
+    /// Earlier labels, under which the receiver may still know the alert, because the message with their end was not accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier: Vec<BTreeMap<String, String>>,
     /// Whether the receiver may not know the alert, because its answer to the message was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_in_doubt: bool,
@@ -160,7 +163,7 @@ impl Current {
     /// alerts that the check may have left out.
     pub(crate) fn kept(&self, notified: &Alerts) -> Alerts {
         let kept = notified.iter().filter(|(id, _)| self.is_kept(id));
-        kept.map(|(id, alert)| (id.clone(), alert.clone()))
+        kept.map(|(id, alert)| (id.clone(), alert.labeled(&alert.labels)))
             .collect()
     }
 
@@ -215,8 +218,18 @@ impl Alert {
             since: incident.since,
             finding: finding.map_or_else(|| "null".to_owned(), json_of),
             incident: json_of(incident),
+            earlier: Vec::new(),
             is_in_doubt: false,
             rule,
+        }
+    }
+
+    /// Returns the alert with only these labels.
+    pub(crate) fn labeled(&self, labels: &BTreeMap<String, String>) -> Self {
+        Self {
+            labels: labels.clone(),
+            earlier: Vec::new(),
+            ..self.clone()
         }
     }
 

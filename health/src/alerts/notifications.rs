@@ -293,9 +293,10 @@ impl Notifications {
                 effect.surely(known);
             }
             Err(error) => {
-                // A receiver that refuses the beginning of an alert doesn't know the alert. An Alertmanager may have accepted
-                // the same message at an earlier attempt, and takes the end of an alert that it doesn't know.
-                let is_refused = matches!(error.status(), Some(400..500));
+                // A receiver that refuses the beginning of an alert doesn't know the alert, unless it accepted an earlier
+                // attempt whose answer was lost. An Alertmanager takes the end of an alert that it doesn't know.
+                let is_first = push.report().retries == 0;
+                let is_refused = is_first && matches!(error.status(), Some(400..500));
                 if !is_refused || matches!(effect, Effect::All(_)) {
                     effect.maybe(known);
                 }
@@ -411,11 +412,18 @@ fn every_run(
     );
     // The labels differ only if the alert became more severe (`Current::relabel`). For the receiver, an alert with other
     // labels is a new alert, so the earlier one is over.
-    let relabeled = known.iter().filter(|(id, alert)| {
-        let now = firing.get(*id);
-        now.is_some_and(|now| now.labels != alert.labels)
+    let relabeled = known.iter().flat_map(|(id, alert)| {
+        let now = firing.get(id);
+        let own = now.is_some_and(|now| now.labels != alert.labels);
+        let labels = alert.earlier.iter().chain(own.then_some(&alert.labels));
+        labels.map(move |labels| (id, alert.labeled(labels)))
     });
-    notices.extend(relabeled.map(|(id, alert)| notice(id, alert, Some(now))));
+    let relabeled: Vec<_> = relabeled.collect();
+    notices.extend(
+        relabeled
+            .iter()
+            .map(|(id, alert)| notice(id, alert, Some(now))),
+    );
     if notices.is_empty() {
         return VecDeque::new();
     }
@@ -484,7 +492,17 @@ impl Effect {
     /// know both the earlier alerts and the alerts of the message, so that a later run sends the end of each.
     fn maybe(self, known: &mut Alerts) {
         match self {
-            Self::All(alerts) => known.extend(alerts),
+            Self::All(alerts) => {
+                for (id, mut alert) in alerts {
+                    if let Some(before) = known.remove(&id) {
+                        alert.earlier = before.earlier;
+                        if before.labels != alert.labels {
+                            alert.earlier.push(before.labels);
+                        }
+                    }
+                    known.insert(id, alert);
+                }
+            }
             Self::Begins(id, mut alert) => {
                 alert.is_in_doubt = true;
                 known.entry(id).or_insert(*alert);

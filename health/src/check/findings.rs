@@ -193,7 +193,8 @@ pub(crate) struct Context<'r> {
     pub(crate) rules: &'r Rules,
     /// The rule of the finding.
     pub(crate) rule: &'r Rule,
-    /// The time of the check. Silences apply at this time and at the end of the last bad window.
+    /// The time of the check. Silences apply at this time and at the end of the last bad window; for an unjudged finding,
+    /// at the end of the last judged window.
     pub(crate) at: Timestamp,
     /// The end of the last window that the rule has judged; `None` in a replay.
     pub(crate) judged: Option<Timestamp>,
@@ -222,8 +223,18 @@ pub(crate) fn finding(
 ) -> Finding {
     let (rule, rules) = (context.rule, context.rules);
     let group: Vec<(Dimension, &str)> = pairs(live);
-    // A bad window in a silence is judged only after its counts have settled, when the silence may be over.
-    let end = live.numbers.window.end();
+    let status = match (resolved, live.fired) {
+        (Some(_), _) => Status::Resolved,
+        (None, Some(_)) if context.is_unseen(live) => Status::Unjudged,
+        (None, Some(_)) => Status::Firing,
+        (None, None) => Status::Pending,
+    };
+    // A bad window in a silence is judged only after its counts have settled, when the silence may be over. Without events
+    // to judge, no window follows the last bad one, so the last window that the rule has judged counts.
+    let end = match (status, context.judged) {
+        (Status::Unjudged, Some(judged)) => judged,
+        _ => live.numbers.window.end(),
+    };
     let in_window = Timestamp::from_unix_ms(end.unix_ms() - 1).unwrap_or(end);
     let is_silent_at = |at: Timestamp| {
         let mut silences = rules.silences.iter();
@@ -247,12 +258,7 @@ pub(crate) fn finding(
         rule: rule.name.clone(),
         kind: rule.kind(),
         severity: live.numbers.severity.min(most),
-        status: match (resolved, live.fired) {
-            (Some(_), _) => Status::Resolved,
-            (None, Some(_)) if context.is_unseen(live) => Status::Unjudged,
-            (None, Some(_)) => Status::Firing,
-            (None, None) => Status::Pending,
-        },
+        status,
         group: live.group.clone(),
         window: live.numbers.window,
         since: live.since,

@@ -211,8 +211,10 @@ impl Live {
     }
 
     /// Learns what is usual from the windows of the finding's first day. Rules don't learn from the finding itself that soon.
+    /// A finding may have begun more than a day before its first bad window, from which it learns in any case.
     fn learn(&mut self, end: Timestamp, expected: f64, whole: u64) {
-        if whole == 0 || end.unix_ms() - self.since.unix_ms() > DAY_MS {
+        let is_later = end.unix_ms() - self.since.unix_ms() > DAY_MS;
+        if whole == 0 || is_later && self.usual.is_some() {
             return;
         }
         let share = expected / whole as f64;

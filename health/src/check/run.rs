@@ -253,13 +253,15 @@ impl Rules {
 /// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
 /// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
 fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
-    let mut before = before.incidents.clone();
-    for incident in &mut before {
-        if !incident.is_held(now) {
+    let mut incidents = before.incidents.clone();
+    // A silence stays until all windows in it are judged, and while the last bad window lies in it.
+    let from = before.judged().map_or(now, |judged| judged.min(now));
+    for incident in &mut incidents {
+        if !incident.is_held(from) && !incident.is_silenced_to_its_end() {
             incident.hold = None;
         }
     }
-    let mut following = Following::of(before);
+    let mut following = Following::of(incidents);
     let has_fired = |finding: &Finding| finding.status != Status::Pending;
     following.follow(&mut check.findings, over, |one| {
         has_fired(one) && !one.provisional
@@ -275,9 +277,13 @@ fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &Stat
     });
     check.incidents = following.shown();
     let mut held = BTreeSet::new();
-    for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {
-        incident.silenced = true;
-        held.insert(incident.id.as_str());
+    for incident in &mut check.incidents {
+        if incident.is_held(now) || incident.is_silenced_to_its_end() {
+            incident.silenced = true;
+            held.insert(incident.id.as_str());
+        } else {
+            incident.hold = None;
+        }
     }
     for finding in &mut check.findings {
         let incident = finding.incident.as_deref();

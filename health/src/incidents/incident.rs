@@ -280,6 +280,13 @@ impl Incident {
         until.is_some_and(|until| at < until)
     }
 
+    /// Returns whether the silence of the incident covers its last bad window, whose counts may settle after the silence.
+    /// An unjudged incident may still go on after that window.
+    pub(crate) fn is_silenced_to_its_end(&self) -> bool {
+        let until = self.hold.as_ref().and_then(|hold| hold.until);
+        self.status != Status::Unjudged && until.is_some_and(|until| self.until <= until)
+    }
+
     /// Returns whether the incident has an unresolved part for a finding that began at `since`.
     pub(super) fn has_unresolved(&self, finding: &str, since: Timestamp) -> bool {
         let position = self.position(finding).ok();

@@ -388,10 +388,18 @@ pub(crate) fn is_late(
         true => LATE_BATCH,
         false => LATE,
     };
-    let late = late.div_ceil(DAY / past.calendar().per_day as u64) as usize;
+    let step = DAY / past.calendar().per_day as u64;
+    let part = late as f64 / step as f64;
+    let late = late.div_ceil(step) as usize;
     if look.excess() > 0.0 {
         let before = past.look(slot + 1, late + length);
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
+    }
+    // In windows that are longer than the delay, only a part of the last window's events may still come.
+    if part < 1.0 {
+        let expected = look.expected * (1.0 - part / length as f64);
+        let later = Look { expected, ..*look };
+        return later.excess() >= 0.0 || !is_bad(&later);
     }
     // In a silence longer than `late`, the last `late` slots are left out, because their events may still come.
     let is_overdue = look.sum.part == 0 && length > late;

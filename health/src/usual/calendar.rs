@@ -101,7 +101,9 @@ pub(crate) struct Calendar {
     first: i64,
     /// The clock changes around the slots, in chronological order; empty if the zone is known.
     shifts: Vec<Shift>,
-    /// For each slot, how many slots the local clock is ahead of UTC; empty if the zone is not known.
+    /// The seconds of a slot.
+    step: i64,
+    /// For each slot, how many seconds the local clock is ahead of UTC; empty if the zone is not known.
     ahead: Vec<i32>,
     /// The holidays as local days since 1970, sorted.
     holidays: Vec<i64>,
@@ -116,15 +118,14 @@ impl Calendar {
             per_hour: slots.in_seconds(3_600),
             first: slots.first(),
             shifts: Vec::new(),
+            step: i64::from(slots.step.seconds()),
             ahead: Vec::new(),
             holidays: local.holidays.clone(),
         };
         if let Some(zone) = &local.zone {
-            let step = i64::from(slots.step.seconds());
-            let number = |slot: usize| slots.first() + i64::try_from(slot).unwrap_or_default();
-            let ahead = |slot: usize| zone.ahead(number(slot) * step).div_euclid(step);
-            let ahead = (0..slots.len()).map(|slot| i32::try_from(ahead(slot)).unwrap_or_default());
-            calendar.ahead = ahead.collect();
+            let starts = (slots.first()..).map(|number| number * calendar.step);
+            let ahead = starts.map(|start| i32::try_from(zone.ahead(start)).unwrap_or_default());
+            calendar.ahead = ahead.take(slots.len()).collect();
             return calendar;
         }
         // In windows longer than an hour, a change by an hour has little effect.
@@ -161,14 +162,19 @@ impl Calendar {
         shifts
     }
 
-    /// Returns the number of the local day that contains a slot, counted from 1970.
+    /// Returns how many seconds the local clock is ahead of UTC in a slot.
+    fn ahead(&self, slot: usize) -> i64 {
+        self.ahead.get(slot).copied().unwrap_or_default().into()
+    }
+
+    /// Returns the number of the local day that contains the middle of a slot, counted from 1970.
     fn day(&self, slot: usize) -> i64 {
-        let ahead = self.ahead.get(slot).copied().unwrap_or_default();
-        let slot = i64::try_from(slot).unwrap_or(i64::MAX);
+        let number = i64::try_from(slot).unwrap_or(i64::MAX);
         self.first
-            .saturating_add(slot)
-            .saturating_add(ahead.into())
-            .div_euclid(self.per_day as i64)
+            .saturating_add(number)
+            .saturating_mul(self.step)
+            .saturating_add(self.step / 2 + self.ahead(slot))
+            .div_euclid(DAY as i64)
     }
 
     /// Returns whether a slot is on a holiday.
@@ -176,10 +182,9 @@ impl Calendar {
         !self.holidays.is_empty() && self.holidays.binary_search(&self.day(slot)).is_ok()
     }
 
-    /// Returns how many more slots the local clock is ahead of UTC in `slot` than in `other`.
+    /// Returns how many more whole slots the local clock is ahead of UTC in `slot` than in `other`.
     pub(crate) fn moved(&self, slot: usize, other: usize) -> isize {
-        let ahead = |slot: usize| self.ahead.get(slot).map_or(0, |ahead| *ahead as isize);
-        ahead(slot) - ahead(other)
+        ((self.ahead(slot) - self.ahead(other)) / self.step) as isize
     }
 
     /// Returns the number of the first slot, counted from 1970. Code that uses every n-th slot adds this number, so that the
@@ -217,21 +222,21 @@ mod tests {
     use super::*;
     use tallyfold::{TimeStep, Timestamp, Window};
 
-    fn slots(from: &str, to: &str) -> Slots {
+    fn slots(from: &str, to: &str, hours: i64) -> Slots {
         let [start, end] = [from, to].map(|text| Timestamp::parse(text).unwrap());
-        let step = TimeStep::from_seconds(3_600).unwrap();
-        let hours = (end.unix_ms() - start.unix_ms()) / 3_600_000;
-        let windows = (0..hours).map(|hour| {
-            let at =
-                |hour: i64| Timestamp::from_unix_ms(start.unix_ms() + hour * 3_600_000).unwrap();
-            (Window::new(at(hour), at(hour + 1)).unwrap(), true)
+        let step_ms = hours * 3_600_000;
+        let step = TimeStep::from_seconds(hours as u64 * 3_600).unwrap();
+        let count = (end.unix_ms() - start.unix_ms()) / step_ms;
+        let windows = (0..count).map(|slot| {
+            let at = |slot: i64| Timestamp::from_unix_ms(start.unix_ms() + slot * step_ms).unwrap();
+            (Window::new(at(slot), at(slot + 1)).unwrap(), true)
         });
         Slots::of(windows, step).unwrap().unwrap()
     }
 
     #[test]
     fn clocks_change_on_the_right_sundays() {
-        let slots = slots("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
+        let slots = slots("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", 1);
         let calendar = Calendar::new(&slots, &Local::default());
         let changes = calendar.shifts.iter().map(|shift| {
             let start = slots.instant(shift.at).unwrap().to_string();
@@ -253,7 +258,7 @@ mod tests {
     #[test]
     fn a_weekend_is_saturday_and_sunday() {
         // A Thursday.
-        let slots = slots("2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z");
+        let slots = slots("2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z", 1);
         let calendar = Calendar::new(&slots, &Local::default());
         let weekend: Vec<bool> = (0..7).map(|day| calendar.is_weekend(day * 24)).collect();
         assert_eq!(weekend, [false, false, true, true, false, false, false]);
@@ -263,7 +268,7 @@ mod tests {
 
     #[test]
     fn local_days_follow_the_clock_of_their_zone() {
-        let slots = slots("2026-03-06T00:00:00Z", "2026-03-10T00:00:00Z");
+        let slots = slots("2026-03-06T00:00:00Z", "2026-03-10T00:00:00Z", 1);
         let local = Local {
             zone: Zone::named("America/New_York"),
             holidays: vec![20_520],
@@ -284,5 +289,26 @@ mod tests {
             ],
             [1, -1, 0]
         );
+    }
+
+    #[test]
+    fn a_long_slot_belongs_to_the_local_day_of_its_middle() {
+        for name in ["America/New_York", "Europe/Berlin"] {
+            let local = Local {
+                zone: Zone::named(name),
+                // A Wednesday, 2026-04-01.
+                holidays: vec![20_544],
+            };
+            for hours in [12, 24] {
+                let slots = slots("2026-03-02T00:00:00Z", "2026-04-06T00:00:00Z", hours);
+                let calendar = Calendar::new(&slots, &local);
+                let holiday = (0..slots.len()).filter(|slot| calendar.is_holiday(*slot));
+                let first = 30 * calendar.per_day;
+                let wanted = first..first + calendar.per_day;
+                assert_eq!(holiday.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+                // The change of the clocks by an hour is less than a slot.
+                assert_eq!(calendar.moved(slots.len() - 1, 0), 0);
+            }
+        }
     }
 }

@@ -179,6 +179,7 @@ mod tests {
             since: Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
             finding: r#"{"ln_p":-5.5}"#.to_owned(),
             incident: r#"{"parts":[]}"#.to_owned(),
+            earlier: Vec::new(),
             is_in_doubt: false,
         }
     }

@@ -214,13 +214,9 @@ impl Judge for Budget {
             }
             let mut burns = self.burns.iter();
             let burn = burns.find(|burn| self.is_burning(judging, burn, &sums, slot));
-            let is_empty = |burn: &Burn| {
-                let short = judging.slots.in_seconds(burn.short);
-                sums.before(slot + 1, short).whole == 0
-            };
             match burn {
-                // Without attempts, nothing shows that they would succeed.
-                None if self.burns.iter().all(is_empty) => sink.tested(slot),
+                // Without attempts in the window itself, nothing shows that they would succeed.
+                None if sums.before(slot + 1, 1).whole == 0 => sink.tested(slot),
                 _ => sink.judged(slot),
             }
             if let Some(burn) = burn {
