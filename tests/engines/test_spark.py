@@ -108,11 +108,13 @@ class Troubled(httpx2.BaseTransport):
 
     def __init__(self, sandbox: tallyfold.Sandbox, is_slow: Callable[[datetime, datetime], bool]) -> None:
         self.is_slow = is_slow
+        self.refused = 0
         self._sandbox = sandbox.transport()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         body = json.loads(request.content)
         if "start" in body and self.is_slow(*(datetime.fromisoformat(body[name]) for name in ("start", "end"))):
+            self.refused += 1
             return httpx2.Response(504)
         return self._sandbox.handle_request(request)
 
@@ -158,7 +160,7 @@ def test_rows_have_the_windows_of_the_range(sandbox: tallyfold.Sandbox, monkeypa
     assert read(GreaterThan(end, edges[2])) == rows[2:]
 
 
-def test_a_stream_waits_for_a_service_that_is_down() -> None:
+def test_a_stream_waits_for_a_service_that_is_down(caplog: pytest.LogCaptureFixture) -> None:
     sandbox = tallyfold.Sandbox()
     first = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
     for quarter in range(4):
@@ -175,8 +177,14 @@ def test_a_stream_waits_for_a_service_that_is_down() -> None:
     try:
         some = stream.latestOffset(stream.initialOffset())
         assert counts(some) == [1, 2]
-        assert stream.latestOffset(some) == some
+        refused = troubled.refused
+        # By default, Spark begins a micro-batch every 10 ms, which is no reason for a request.
+        assert [stream.latestOffset(some) for _ in range(5)] == [some] * 5
+        assert troubled.refused == refused
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
         troubled.is_slow = lambda *_: False
+        # A restarted query does not wait.
+        stream._offset = None
         assert counts(stream.latestOffset(some)) == [3, 4]
         sandbox.inject("status", endpoint="event_delivery", status=403)
         with pytest.raises(tallyfold.ServiceError, match="forbidden"):

@@ -28,6 +28,7 @@ from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
 from tallyfold._ranges.parts import Assignment, Part, decoded
 from tallyfold._ranges.planned import by_plan
+from tallyfold._ranges.revisions import Revisions
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Now, Window
@@ -367,6 +368,10 @@ class CountsStreamReader(DataSourceStreamReader):
         self._query = query
         self._schema = to_arrow_schema(schema, timezone="UTC")
         self._client: Client | None = None
+        # The follow of the last micro-batch, and the offset that has its state. It remembers how
+        # long to wait for a service that is down, which a state does not contain.
+        self._revisions: Revisions | None = None
+        self._offset: dict[str, str] | None = None
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
         """The offset before the first window."""
@@ -378,7 +383,31 @@ class CountsStreamReader(DataSourceStreamReader):
         if self._client is None:
             self._client = Client.from_env()
         cluster = query.cluster or _identity(self._client)
-        revisions = self._client.follow(
+        if self._revisions is None or start != self._offset:
+            if self._revisions is not None:
+                self._revisions.close()
+            self._revisions = self._resumed(self._client, start["state"])
+        revisions = self._revisions
+        # An error drops what this micro-batch has read, so the next one resumes from the state.
+        self._offset = None
+        rows: list[list[object]] = []
+        read = 0
+        while read < query.windows_per_batch:
+            step = revisions._machine.next(Now.read())  # noqa: SLF001
+            if not isinstance(step, Drive):
+                break
+            revision = revisions._read(step)  # noqa: SLF001
+            if revision is None:
+                break
+            read += 1
+            rows += _changes(revision, cluster)
+        end = {"state": revisions.state(), "changes": _packed(rows)} if read > 0 else start
+        self._offset = end
+        return end
+
+    def _resumed(self, client: Client, state: str) -> Revisions:
+        query = self._query
+        return client.follow(
             query.metric,
             query.start,
             query.dimensions,
@@ -386,25 +415,10 @@ class CountsStreamReader(DataSourceStreamReader):
             end=query.end,
             settle=query.settle,
             reread=query.reread,
-            state=start["state"] or None,
+            state=state or None,
             # If the service is down, this micro-batch ends, and a later one tries again.
             patience=None,
         )
-        rows: list[list[object]] = []
-        read = 0
-        with revisions:
-            while read < query.windows_per_batch:
-                step = revisions._machine.next(Now.read())  # noqa: SLF001
-                if not isinstance(step, Drive):
-                    break
-                revision = revisions._read(step)  # noqa: SLF001
-                if revision is None:
-                    break
-                read += 1
-                rows += _changes(revision, cluster)
-            if read == 0:
-                return start
-            return {"state": revisions.state(), "changes": _packed(rows)}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:  # noqa: ARG002
         """The changes of a micro-batch."""
