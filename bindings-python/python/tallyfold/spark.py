@@ -15,6 +15,7 @@ It needs `pip install 'tallyfold[spark]'`.
 import base64
 import dataclasses
 import json
+import logging
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from typing import Any, get_args
 from tallyfold._calls.steps import Drive
 from tallyfold._client.client import Client
 from tallyfold._client.collecting import read_part
-from tallyfold._errors import ConfigError, invalid
+from tallyfold._errors import ConfigError, ResponseError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
 from tallyfold._ranges.parts import Assignment, Part, decoded
@@ -81,6 +82,7 @@ OPTIONS = {
     "concurrency",
     "windowsPerBatch",
 }
+LOGGER = logging.getLogger("tallyfold")
 MOST_LONG = 2**63 - 1
 """The largest `long` of Spark, which has no unsigned integers."""
 
@@ -418,6 +420,7 @@ class CountsStreamReader(DataSourceStreamReader):
             state=state or None,
             # If the service is down, this micro-batch ends, and a later one tries again.
             patience=None,
+            on_failure=_warn,
         )
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:  # noqa: ARG002
@@ -444,6 +447,13 @@ class CountsStreamReader(DataSourceStreamReader):
         """Closes the connections."""
         if self._client is not None:
             self._client.close()
+
+
+def _warn(window: Window, error: TallyfoldError) -> None:
+    """Lets the other windows go on if the service's response for one of them is invalid."""
+    if not isinstance(error, ResponseError):
+        raise error
+    LOGGER.warning("%s is read again later: %s", window, error)
 
 
 def _changes(revision: Revision, cluster: str) -> Iterator[list[object]]:
