@@ -67,6 +67,17 @@ def test_a_loop_keeps_its_connections(sandbox: tallyfold.Sandbox) -> None:
         asyncio.run(main())
 
 
+def test_a_client_may_be_closed_twice_at_once(sandbox: tallyfold.Sandbox) -> None:
+    async def main() -> None:
+        client = tallyfold.AsyncClient(cluster_endpoint=server.url, **sandbox.credentials)
+        await ask(client)
+        assert await asyncio.gather(client.close(), client.close()) == [None, None]
+        await client.close()
+
+    with tallyfold.serve(sandbox) as server:
+        asyncio.run(main())
+
+
 def test_two_loops_at_once_are_refused() -> None:
     entered, done = threading.Event(), threading.Event()
 

@@ -253,6 +253,18 @@ def test_a_larger_settle_reads_again_what_a_checkpoint_has(world: World, tmp_pat
     assert run(settle=24 * 3600) == [(Decimal(8), 1, start)]
     with pytest.raises(tallyfold.ConfigError, match="checkpoint"):
         source(world.client, start, checkpoint=7)  # type: ignore[arg-type]
+    with pytest.raises(tallyfold.ConfigError, match="checkpoint: this is empty"):
+        source(world.client, start, checkpoint="")
+
+
+def test_a_checkpoint_stays_where_it_was_given(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    counts = source(world.client, START, START + timedelta(hours=1), checkpoint="checkpoint")
+    monkeypatch.chdir("elsewhere")
+    world.pipeline().run(counts.with_resources("event_delivery"))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert [one.name for one in (tmp_path / "checkpoint").iterdir()] == ["event_delivery-3600"]
 
 
 def test_a_killed_backfill_resumes_from_its_checkpoint(world: World, tmp_path: Path) -> None:

@@ -104,16 +104,18 @@ QUARTER = timedelta(minutes=15)
 
 
 class Troubled(httpx2.BaseTransport):
-    """A service that answers some queries with 504."""
+    """A service that answers some queries with a status and no body."""
 
     def __init__(self, sandbox: tallyfold.Sandbox, is_slow: Callable[[datetime, datetime], bool]) -> None:
         self.is_slow = is_slow
+        self.refused, self.status = 0, 504
         self._sandbox = sandbox.transport()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         body = json.loads(request.content)
         if "start" in body and self.is_slow(*(datetime.fromisoformat(body[name]) for name in ("start", "end"))):
-            return httpx2.Response(504)
+            self.refused += 1
+            return httpx2.Response(self.status)
         return self._sandbox.handle_request(request)
 
     def client(self, sandbox: tallyfold.Sandbox) -> tallyfold.Client:
@@ -158,7 +160,7 @@ def test_rows_have_the_windows_of_the_range(sandbox: tallyfold.Sandbox, monkeypa
     assert read(GreaterThan(end, edges[2])) == rows[2:]
 
 
-def test_a_stream_waits_for_a_service_that_is_down() -> None:
+def test_a_stream_waits_for_a_service_that_is_down(caplog: pytest.LogCaptureFixture) -> None:
     sandbox = tallyfold.Sandbox()
     first = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
     for quarter in range(4):
@@ -175,14 +177,45 @@ def test_a_stream_waits_for_a_service_that_is_down() -> None:
     try:
         some = stream.latestOffset(stream.initialOffset())
         assert counts(some) == [1, 2]
-        assert stream.latestOffset(some) == some
+        refused = troubled.refused
+        # By default, Spark begins a micro-batch every 10 ms, which is no reason for a request.
+        assert [stream.latestOffset(some) for _ in range(5)] == [some] * 5
+        assert troubled.refused == refused
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
         troubled.is_slow = lambda *_: False
+        # A restarted query does not wait.
+        stream._offset = None
         assert counts(stream.latestOffset(some)) == [3, 4]
         sandbox.inject("status", endpoint="event_delivery", status=403)
         with pytest.raises(tallyfold.ServiceError, match="forbidden"):
             stream.latestOffset(some)
     finally:
         stream.stop()
+
+
+def test_a_stream_reads_the_other_windows_if_a_response_is_invalid(caplog: pytest.LogCaptureFixture) -> None:
+    sandbox = tallyfold.Sandbox()
+    first = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
+    troubled = Troubled(sandbox, lambda start, _: start == first + QUARTER)
+    troubled.status = 200
+    options = {"start": first.isoformat(), "end": (first + 4 * QUARTER).isoformat()}
+    stream = tallyfold.spark.CountsSource(options).streamReader(StructType().add("integration", "string"))
+    stream._client = troubled.client(sandbox)
+    for quarter in range(4):
+        record(sandbox, first + quarter * QUARTER, quarter + 1)
+    offset, found = stream.initialOffset(), []
+    try:
+        for _ in range(5):
+            end = stream.latestOffset(offset)
+            if end != offset:
+                found += [row[-3] for row in tallyfold.spark._unpacked(end["changes"])]
+            offset = end
+    finally:
+        stream.stop()
+    # The window with the invalid response rests, and the log names it once.
+    assert (found, troubled.refused) == ([1, 3, 4], 1)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "is read again later" in caplog.text
 
 
 def test_a_schema_requests_its_dimensions_only(spark: SparkSession) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from tallyfold._client.client import Client
 from tallyfold._errors import ConfigError, ResponseError, invalid, wrong_type
+from tallyfold._files.stores import given_folder
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
 from tallyfold._ranges.planned import by_plan
@@ -113,9 +114,7 @@ def source(
     options: dict[str, Any] = {"window": window, "concurrency": concurrency, "settle": settle}
     # Begins a collect of any range, which checks the options before anything is read.
     client._machine.collect("event_ingestion", now - DAY, now, ["integration"], **options)  # noqa: SLF001
-    if not isinstance(checkpoint, str | os.PathLike | None):
-        raise wrong_type("checkpoint", "want the path or the address of a folder", checkpoint)
-    folder = None if checkpoint is None else os.fspath(checkpoint)
+    folder = None if checkpoint is None else given_folder(checkpoint)
     reading = _Reading(
         client, windows, tuple(dimensions), name, identity, options, provisional, now, folder
     )

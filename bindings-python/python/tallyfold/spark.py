@@ -15,6 +15,7 @@ It needs `pip install 'tallyfold[spark]'`.
 import base64
 import dataclasses
 import json
+import logging
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,11 +24,12 @@ from typing import Any, get_args
 from tallyfold._calls.steps import Drive
 from tallyfold._client.client import Client
 from tallyfold._client.collecting import read_part
-from tallyfold._errors import ConfigError, invalid
+from tallyfold._errors import ConfigError, ResponseError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
 from tallyfold._ranges.parts import Assignment, Part, decoded
 from tallyfold._ranges.planned import by_plan
+from tallyfold._ranges.revisions import Revisions
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Now, Window
@@ -80,6 +82,7 @@ OPTIONS = {
     "concurrency",
     "windowsPerBatch",
 }
+LOGGER = logging.getLogger("tallyfold")
 MOST_LONG = 2**63 - 1
 """The largest `long` of Spark, which has no unsigned integers."""
 
@@ -367,6 +370,10 @@ class CountsStreamReader(DataSourceStreamReader):
         self._query = query
         self._schema = to_arrow_schema(schema, timezone="UTC")
         self._client: Client | None = None
+        # The follow of the last micro-batch, and the offset that has its state. It remembers how
+        # long to wait for a service that is down, which a state does not contain.
+        self._revisions: Revisions | None = None
+        self._offset: dict[str, str] | None = None
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
         """The offset before the first window."""
@@ -378,7 +385,31 @@ class CountsStreamReader(DataSourceStreamReader):
         if self._client is None:
             self._client = Client.from_env()
         cluster = query.cluster or _identity(self._client)
-        revisions = self._client.follow(
+        if self._revisions is None or start != self._offset:
+            if self._revisions is not None:
+                self._revisions.close()
+            self._revisions = self._resumed(self._client, start["state"])
+        revisions = self._revisions
+        # An error drops what this micro-batch has read, so the next one resumes from the state.
+        self._offset = None
+        rows: list[list[object]] = []
+        read = 0
+        while read < query.windows_per_batch:
+            step = revisions._machine.next(Now.read())  # noqa: SLF001
+            if not isinstance(step, Drive):
+                break
+            revision = revisions._read(step)  # noqa: SLF001
+            if revision is None:
+                break
+            read += 1
+            rows += _changes(revision, cluster)
+        end = {"state": revisions.state(), "changes": _packed(rows)} if read > 0 else start
+        self._offset = end
+        return end
+
+    def _resumed(self, client: Client, state: str) -> Revisions:
+        query = self._query
+        return client.follow(
             query.metric,
             query.start,
             query.dimensions,
@@ -386,25 +417,11 @@ class CountsStreamReader(DataSourceStreamReader):
             end=query.end,
             settle=query.settle,
             reread=query.reread,
-            state=start["state"] or None,
+            state=state or None,
             # If the service is down, this micro-batch ends, and a later one tries again.
             patience=None,
+            on_failure=_warn,
         )
-        rows: list[list[object]] = []
-        read = 0
-        with revisions:
-            while read < query.windows_per_batch:
-                step = revisions._machine.next(Now.read())  # noqa: SLF001
-                if not isinstance(step, Drive):
-                    break
-                revision = revisions._read(step)  # noqa: SLF001
-                if revision is None:
-                    break
-                read += 1
-                rows += _changes(revision, cluster)
-            if read == 0:
-                return start
-            return {"state": revisions.state(), "changes": _packed(rows)}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:  # noqa: ARG002
         """The changes of a micro-batch."""
@@ -430,6 +447,13 @@ class CountsStreamReader(DataSourceStreamReader):
         """Closes the connections."""
         if self._client is not None:
             self._client.close()
+
+
+def _warn(window: Window, error: TallyfoldError) -> None:
+    """Lets the other windows go on if the service's response for one of them is invalid."""
+    if not isinstance(error, ResponseError):
+        raise error
+    LOGGER.warning("%s is read again later: %s", window, error)
 
 
 def _changes(revision: Revision, cluster: str) -> Iterator[list[object]]:

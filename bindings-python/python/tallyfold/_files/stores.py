@@ -17,12 +17,20 @@ from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._files.file import given_path, replace
 from tallyfold._files.lock import Lock, Turn
 
-__all__ = ["AsyncStore", "Path", "Store"]
+__all__ = ["AsyncStore", "Path", "Store", "given_folder"]
 
 Path = str | os.PathLike[str]
 """The path of a directory, or an address that fsspec knows, such as `s3://bucket/folder`."""
 
 CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
+
+
+def given_folder(folder: Path) -> str:
+    """Returns the caller's address, or path, which stays the same if the working folder changes."""
+    if isinstance(folder, str) and "://" in folder:
+        return folder
+    wanted = "want the path or the address of a folder"
+    return os.fspath(given_path("checkpoint", folder, wanted))
 
 
 class _Opened(Generic[CheckpointT]):

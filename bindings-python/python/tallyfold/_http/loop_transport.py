@@ -112,6 +112,8 @@ class LoopTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Closes every connection of the running loop."""
         if self._loop is asyncio.get_running_loop():
+            # A generator can't be closed while another task is closing it.
+            self._loop = None
             await self._life.aclose()
 
 
