@@ -35,10 +35,10 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(text.length <= 3_000, `${text.length} bytes`);
     });
 
-    test(`${name}: at most 176 kB gzipped for Client, without the sandbox`, async () => {
+    test(`${name}: at most 177 kB gzipped for Client, without the sandbox`, async () => {
       const text = await bundle(await entry(name, "Client"));
       const { gzip } = sizes(text);
-      assert.ok(gzip <= 176_000, `${gzip} bytes gzipped`);
+      assert.ok(gzip <= 177_000, `${gzip} bytes gzipped`);
       assert.ok(gzip > 100_000, `${gzip} bytes gzipped: where is the wasm?`);
       assert.ok(text.includes("corecounttable_"), "this is the glue of the library");
       assert.ok(!text.includes("coresandbox_"), "this is the glue of the sandbox");
@@ -54,10 +54,10 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
     });
 
-    test(`${name}: at most 297 kB gzipped for Rules, without the library`, async () => {
+    test(`${name}: at most 298 kB gzipped for Rules, without the library`, async () => {
       const text = await bundle(await entry(name, "Rules", "tallyfold/health"));
       const { gzip } = sizes(text);
-      assert.ok(gzip <= 297_000, `${gzip} bytes gzipped`);
+      assert.ok(gzip <= 298_000, `${gzip} bytes gzipped`);
       assert.ok(text.includes("corerules_"), "where is the glue of health?");
       assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
       assert.ok(!text.includes("coreexport_"), "this is the glue of exports");
