@@ -190,10 +190,8 @@ pub struct Follow {
     /// The window that was read last before its end by the service's clock.
     too_early: Option<Window>,
     /// When a call last failed with an error that all other calls would have, too, or when a call was last tried after that, and
-    /// the pause in milliseconds before the next call; `None` once a call has succeeded.
+    /// the wait in milliseconds that the service has requested; `None` once a call has succeeded.
     refused: Option<(Now, u64)>,
-    /// How many readings have succeeded.
-    readings: u64,
     /// The latest time in the state that the follow began with, until a step has checked that it is past.
     pub(super) latest: Option<Timestamp>,
 }
@@ -246,8 +244,8 @@ impl Open {
         self.state = State::Rests { since, pause_ms };
     }
 
-    /// Whether it rests after a reading at or after a time by the wall clock.
-    fn was_read_after(&self, unix_ms: i64) -> bool {
+    /// Whether its last attempt was at or after a time by the wall clock, and it rests.
+    fn was_tried_since(&self, unix_ms: i64) -> bool {
         matches!(self.state, State::Rests { since, .. } if since.unix_ms >= unix_ms)
     }
 
@@ -266,20 +264,20 @@ impl Open {
 /// The failed attempts to read a window whose settle time is over.
 #[derive(Clone, Copy)]
 struct Failing {
-    /// How many readings of all windows had succeeded before the last attempt.
-    after: u64,
     /// Whether other windows were read between the last two attempts. Then the window is at fault, not the service.
     is_alone: bool,
+    /// Whether another window was read since the last attempt.
+    others_were_read: bool,
     /// The pause after the last attempt.
     pause_ms: u64,
 }
 
 impl Failing {
-    /// Adds an attempt. The pause doubles each time: if all windows fail and none rested longer, the requests would grow without limit.
-    fn again(before: Option<Self>, after: u64, reread_ms: u64) -> Self {
+    /// Adds an attempt. The pause doubles each time. Otherwise, if all windows fail, the requests would grow without limit.
+    fn again(before: Option<Self>, reread_ms: u64) -> Self {
         Self {
-            after,
-            is_alone: before.is_some_and(|before| before.after != after),
+            is_alone: before.is_some_and(|before| before.others_were_read),
+            others_were_read: false,
             pause_ms: before.map_or(reread_ms, |before| before.pause_ms.saturating_mul(2)),
         }
     }
@@ -344,7 +342,6 @@ impl Machine {
             too_early: None,
             latest: None,
             refused: None,
-            readings: 0,
         };
         if let Some(state) = &options.state {
             follow
@@ -390,7 +387,8 @@ impl Follow {
         if self.outages.has_scout() {
             return self.wait_for(SCOUTED_MS);
         }
-        let refused_ms = self.refused.map_or(0, |(since, pause_ms)| {
+        let refused_ms = self.refused.map_or(0, |(since, wait_ms)| {
+            let pause_ms = self.reread_ms.min(REFUSED_MS).max(wait_ms);
             pause_ms.saturating_sub(now.since(since))
         });
         let rest_ms = self.outages.rest_ms(now).max(refused_ms);
@@ -402,7 +400,7 @@ impl Follow {
         // In an outage, a window that has not failed yet is more likely to succeed. If the service is too slow for all readings, a
         // window whose first reading is due already waits for at most one more reading of each other window.
         let is_later = |open: &Open| {
-            let has_waited = |window| open.was_read_after(self.ripe_ms(window));
+            let has_waited = |window| open.was_tried_since(self.ripe_ms(window));
             self.outages.has_failed(open.window) || opening.is_some_and(has_waited)
         };
         let mut later = None;
@@ -475,7 +473,7 @@ impl Follow {
 
     fn read(&mut self, position: usize, now: Now) -> FollowStep {
         // After a refusal, one call at a time tests whether the next calls would succeed.
-        self.refused = self.refused.map(|_| (now, self.reread_ms.min(REFUSED_MS)));
+        self.refused = self.refused.map(|_| (now, 0));
         let (task, open) = (self.next_task, &mut self.open[position]);
         self.next_task = self.next_task.wrapping_add(1);
         open.state = State::UnderWay {
@@ -511,10 +509,11 @@ impl Follow {
     /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
-    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause doubles
-    /// with each failed attempt, until the service has responded again. Other windows are not affected, unless all of them would fail with the same error,
-    /// such as refused credentials: then the follow reads one window a minute, or one every `reread_ms` if that is shorter,
-    /// until a reading succeeds. `out_of_order` for a task that is not under way.
+    /// The call's final error. Its window is read again after `reread_ms`. If its settle time is over, the pause doubles with
+    /// each failed attempt, until the service has returned counts again. Other windows are not affected, unless all of them
+    /// would fail with the same error, such as refused credentials: then the follow reads one window a minute, or one every
+    /// `reread_ms` if that is shorter, until a reading succeeds. The first of them waits for as long as the service has
+    /// requested. `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
@@ -558,9 +557,9 @@ impl Follow {
                     .saturating_add_unsigned(self.settle_ms);
                 if concerns_all(&error) {
                     let wait_ms = error.retry_after_s().unwrap_or(0).saturating_mul(1_000);
-                    self.refused = Some((now, self.reread_ms.min(REFUSED_MS).max(wait_ms)));
+                    self.refused = Some((now, wait_ms));
                 } else if now.unix_ms >= settled_ms {
-                    let failing = Failing::again(open.failing, self.readings, self.reread_ms);
+                    let failing = Failing::again(open.failing, self.reread_ms);
                     open.failing = Some(failing);
                     pause_ms = failing.pause_ms;
                 }
@@ -573,19 +572,20 @@ impl Follow {
         }
     }
 
-    /// Takes note that the service responds. Windows that failed while it did not are read again soon.
+    /// Records that the service has returned counts. Windows that failed while it did not are read again soon.
     fn has_succeeded(&mut self) {
         self.refused = None;
         for open in &mut self.open {
+            let Some(failing) = &mut open.failing else {
+                continue;
+            };
+            failing.others_were_read = true;
             if let State::Rests { pause_ms, .. } = &mut open.state
-                && let Some(failing) = open.failing
-                && failing.after == self.readings
                 && !failing.is_alone
             {
                 *pause_ms = self.reread_ms.min(*pause_ms);
             }
         }
-        self.readings += 1;
     }
 
     /// Gives back all windows whose calls were not settled, so that they are read again at once. This is for a driver that
