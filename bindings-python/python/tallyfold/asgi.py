@@ -24,7 +24,6 @@ import contextlib
 import gzip
 import inspect
 import json
-import logging
 import re
 import secrets
 import zlib
@@ -47,6 +46,7 @@ from tallyfold._arguments import PagesArguments
 from tallyfold._client.async_client import AsyncClient
 from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
+from tallyfold._ranges.outage_log import LOGGER
 from tallyfold._tallyfold import (
     Call,
     ErrorLog,
@@ -109,8 +109,6 @@ GZIP = re.compile(r"\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?")
 
 LEAST_IN_THREAD = 64 * 1024
 """A body of more bytes is compressed in a thread, so that the event loop isn't blocked."""
-
-LOGGER = logging.getLogger("tallyfold")
 
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ It needs `pip install 'tallyfold[spark]'`.
 import base64
 import dataclasses
 import json
-import logging
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from tallyfold._client.collecting import read_part
 from tallyfold._errors import ConfigError, ResponseError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
+from tallyfold._ranges.outage_log import LOGGER
 from tallyfold._ranges.parts import Assignment, Part, decoded
 from tallyfold._ranges.planned import by_plan
 from tallyfold._ranges.revisions import Revisions
@@ -82,7 +82,6 @@ OPTIONS = {
     "concurrency",
     "windowsPerBatch",
 }
-LOGGER = logging.getLogger("tallyfold")
 MOST_LONG = 2**63 - 1
 """The largest `long` of Spark, which has no unsigned integers."""
 

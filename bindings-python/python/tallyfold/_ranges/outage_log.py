@@ -2,9 +2,10 @@
 
 import logging
 
-__all__ = ["OutageLog"]
+__all__ = ["LOGGER", "OutageLog"]
 
 LOGGER = logging.getLogger("tallyfold")
+"""The logger of the package."""
 
 
 class OutageLog:
