@@ -366,6 +366,25 @@ test("commands print the numbers of the shown cluster only", async (t) => {
   for (const program of programs) assert.match(program, /cluster "eu"/);
 });
 
+test("a range without any delivery is compared with last week and with ingestion", async (t) => {
+  const { tab } = await opened(t);
+  const empty = await delivery(new World({ seed: undefined }));
+  await tab.evaluate(async (json) => {
+    const dashboard = document.querySelector("tallyfold-dashboard");
+    const { CountTable } = await import("/modules/table.js");
+    dashboard.table = CountTable.fromJSON(json);
+    dashboard.requestUpdate();
+    await dashboard.updateComplete;
+  }, JSON.stringify(empty));
+  const stages = tab.locator("tallyfold-pipeline [data-stage=success] strong");
+  await stages.getByText(/^0$/).waitFor();
+  const ingested = tab.locator("tallyfold-pipeline [data-stage=ingested] [data-count]");
+  assert.equal(await ingested.count(), 3);
+  await tab.locator("tallyfold-trend canvas").first().waitFor();
+  await tab.getByRole("tab", { name: "Changes" }).click();
+  await tab.locator("tallyfold-silent tbody tr").nth(5).waitFor();
+});
+
 for (const name of ["pipeline", "reasons", "destinations"]) {
   test(`counts that lack a dimension are no failure: ${name}`, async (t) => {
     const element = `<tallyfold-${name}></tallyfold-${name}>`;
