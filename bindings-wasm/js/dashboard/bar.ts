@@ -2,8 +2,9 @@
 
 import { css, html, type TemplateResult } from "lit";
 import type { Dimension } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import type { Unit, Where } from "./elements.js";
-import { DIMENSIONS, valueText, visible } from "./view.js";
+import { valueText, visible } from "./view.js";
 
 export const barStyles = css`
   .bar {

@@ -5,13 +5,13 @@ import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/he
 import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import type { DashboardQuery } from "./elements.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { slotsOf, stepFor } from "./slots.js";
 import { turn, turnOf } from "./turns.js";
 import {
-  DIMENSIONS,
   descending,
   dimensionsOf,
   emptyState,

@@ -5,9 +5,10 @@ import type { Revision } from "../src/ranges/follow.js";
 import { type Comparison, compare } from "../src/tables/comparison.js";
 import { CountTable } from "../src/tables/table.js";
 import type { Deltas, Dimension, Window } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import type { Where } from "./elements.js";
 import { shared } from "./marks.js";
-import { DIMENSIONS, emptyState, partOf, View, valueText } from "./view.js";
+import { emptyState, partOf, View, valueText } from "./view.js";
 
 /** A window whose counts differ from an earlier reading. */
 export interface Correction {

@@ -16,6 +16,7 @@ import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { isOwn, type Place, placeIn, textOf } from "./address.js";
 import { barStyles, crumbs, segments, unitSwitch } from "./bar.js";
+import { DIMENSIONS } from "./base.js";
 import type { DashboardCluster, Where } from "./elements.js";
 import { isZone, languageOf } from "./formats.js";
 import { invalid, type PageError } from "./given.js";
@@ -27,7 +28,6 @@ import { OwnRules } from "./rules.js";
 import { parts, tokens } from "./styles.js";
 import { turnOf } from "./turns.js";
 import {
-  DIMENSIONS,
   failureState,
   failureText,
   type Load,

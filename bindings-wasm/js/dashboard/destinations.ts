@@ -1,8 +1,8 @@
 // `<tallyfold-destinations>`: the destinations that lose most events; or the sources, events or reasons, depending on `by`.
 
 import type { Dimension } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import { Groups } from "./groups.js";
-import { DIMENSIONS } from "./view.js";
 
 export class Destinations extends Groups {
   protected override get dimension(): Dimension {

@@ -13,12 +13,13 @@ import { type ComparisonRow, compare } from "../src/tables/comparison.js";
 import { type Counts, countsOf, type Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { CountName, Dimension, RankBy } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import { ratesIn } from "./cells.js";
 import { markStyles, marks, statesOf } from "./marks.js";
 import { isCompared } from "./range.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
 import { turnOf } from "./turns.js";
-import { DIMENSIONS, emptyState, grouped, View, valueText, visible } from "./view.js";
+import { emptyState, grouped, View, valueText, visible } from "./view.js";
 
 /** A column of numbers: the count that it shows, and what rows are ranked by when the viewer sorts by this column. */
 interface Column {

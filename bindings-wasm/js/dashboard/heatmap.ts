@@ -6,11 +6,12 @@ import { guard } from "lit/directives/guard.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import { type Cell, type Cells, cellsIn, cellsOf, coveredIn, seriesOf, sumsOf } from "./cells.js";
 import { marks, STATES, shared } from "./marks.js";
 import { iso, WEEK } from "./range.js";
 import { partText, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
-import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
+import { emptyState, View, valueText } from "./view.js";
 
 /** What the colour of a cell shows. */
 export type HeatmapMeasure = "error_rate" | "filtered_rate";

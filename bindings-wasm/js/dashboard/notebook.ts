@@ -5,6 +5,7 @@ import { css, html, LitElement, nothing, type TemplateResult } from "lit";
 import { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { barStyles, crumbs, segments, unitSwitch } from "./bar.js";
+import { DIMENSIONS } from "./base.js";
 import { Destinations } from "./destinations.js";
 import type { Unit, Where } from "./elements.js";
 import { Heatmap } from "./heatmap.js";
@@ -13,7 +14,7 @@ import { Pipeline } from "./pipeline.js";
 import { Reasons } from "./reasons.js";
 import { parts, tokens } from "./styles.js";
 import { Trend } from "./trend.js";
-import { DIMENSIONS, dimensionsOf } from "./view.js";
+import { dimensionsOf } from "./view.js";
 
 /** The model that anywidget passes to the widget: the traits of the Python object. */
 interface Model {

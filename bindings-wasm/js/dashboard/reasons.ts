@@ -2,8 +2,8 @@
 
 import type { PropertyDeclarations } from "lit";
 import type { Dimension } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import { Groups } from "./groups.js";
-import { DIMENSIONS } from "./view.js";
 
 export class Reasons extends Groups {
   static override properties: PropertyDeclarations = {

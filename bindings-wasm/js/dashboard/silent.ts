@@ -5,11 +5,11 @@ import type { DictionaryColumn } from "../src/tables/columns.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import type { State } from "./slots.js";
 import {
-  DIMENSIONS,
   descending,
   emptyState,
   eventsOf,

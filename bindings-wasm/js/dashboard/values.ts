@@ -5,9 +5,10 @@ import { compare } from "../src/tables/comparison.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
+import { DIMENSIONS } from "./base.js";
 import { marks, shared, statesOf } from "./marks.js";
 import type { State } from "./slots.js";
-import { DIMENSIONS, dimensionsOf, emptyState, largest, manyOf, View, valueText } from "./view.js";
+import { dimensionsOf, emptyState, largest, manyOf, View, valueText } from "./view.js";
 
 /** The values of a dimension that one of two tables lacks. */
 export interface Difference {

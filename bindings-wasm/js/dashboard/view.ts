@@ -25,7 +25,6 @@ import { spanOf } from "./slots.js";
 import { parts, tokens } from "./styles.js";
 import { turnOf } from "./turns.js";
 
-export { DIMENSIONS };
 /** All dimensions, in the order in which they are requested. */
 export const NAMES = Object.keys(DIMENSIONS) as Dimension[];
 
