@@ -680,3 +680,25 @@ fn concurrent_calls_share_one_token() {
     let tokens = said.iter().filter(|line| line.contains("token")).count();
     assert_eq!(tokens, 1, "{said:?}");
 }
+
+#[test]
+fn a_missing_setting_of_one_tool_is_named_only_on_stderr() {
+    let (service, folder) = world();
+    // The audit logs need the setting base_url.
+    let mut command = service.clusters(folder.path(), &[("eu", "# base_url")], &["mcp"]);
+    let mut assistant = Assistant::start(command.stderr(Stdio::piped()));
+    let said = lines(assistant.process.stderr.take().unwrap());
+    let (_, text, _) = assistant.refused("audit_logs", json!({}));
+    assert!(
+        text.contains("stderr contains the reason") && !text.contains("tallyfold.toml"),
+        "{text}"
+    );
+    let said = said.recv_timeout(Duration::from_secs(120)).unwrap();
+    assert!(
+        said.contains("tallyfold.toml") && said.contains("base_url"),
+        "{said}"
+    );
+    let (_, text, _) = assistant.refused("audit_logs", json!({"page": 0}));
+    assert!(text.contains("page: want 1 or more"), "{text}");
+    assert_eq!(assistant.end(), Some(0));
+}

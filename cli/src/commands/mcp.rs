@@ -26,7 +26,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tallyfold::text::nearest;
-use tallyfold::{Counts, Frame, Metric, RankBy, Timestamp};
+use tallyfold::{Code, Counts, Frame, Metric, RankBy, Timestamp};
 use tallyfold_health::{Incident, Rules};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -581,7 +581,8 @@ impl Inner {
             }
             "incidents" => shortened(self.incidents(&clusters)?, &["incidents"]),
             "audit_logs" => {
-                let report = audit_logs::find(app, &parsed(&line)?, &clusters).await?;
+                let mut report = audit_logs::find(app, &parsed(&line)?, &clusters).await?;
+                self.hide(&mut report);
                 require_result(&report)?;
                 let pages = report.parts.iter().map(|part| {
                     Ok(LogsOf {
@@ -646,12 +647,7 @@ impl Inner {
         }
         let looked = check::look(&self.app, flags, &places, clusters).await;
         let mut report = looked.map_err(|failure| self.hidden(failure))?;
-        let missing = report.missing.iter_mut().map(|one| &mut one.failure);
-        let parts = report.parts.iter_mut();
-        let failures = missing.chain(parts.filter_map(|part| part.failure.as_mut()));
-        for failure in failures {
-            *failure = self.hidden(failure.clone());
-        }
+        self.hide(&mut report);
         require_result(&report)?;
         // Show the client the name of the rules file, not its path.
         let rules = report.asked.rules.take();
@@ -701,17 +697,28 @@ impl Inner {
         valued(&IncidentsDocument { clusters: found })
     }
 
+    /// Replaces each failure of a report by the failure to show to the client.
+    fn hide<A, F>(&self, report: &mut Report<A, F>) {
+        let missing = report.missing.iter_mut().map(|one| &mut one.failure);
+        let parts = report.parts.iter_mut();
+        let failures = missing.chain(parts.filter_map(|part| part.failure.as_mut()));
+        for failure in failures {
+            *failure = self.hidden(failure.clone());
+        }
+    }
+
     /// Returns the failure to show to the client. A failure that may contain paths of this machine goes to stderr, and the
     /// client gets a general failure in its place.
     fn hidden(&self, failure: Failure) -> Failure {
-        if failure.text.starts_with("--") || failure.exit != Exit::Usage {
+        let is_of_tool = failure.text.starts_with("--") || failure.code == Some(Code::InvalidPage);
+        if is_of_tool || failure.exit != Exit::Usage {
             return failure;
         }
         self.app.stderr.error(&failure);
         Failure {
             code: failure.code,
             ..Failure::usage(
-                "the rules, the state or the history of check can't be used; the server's stderr contains the reason",
+                "the server can't use its configuration, or the rules, state or history of check; its stderr contains the reason",
             )
         }
     }
