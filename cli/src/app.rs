@@ -35,8 +35,11 @@ pub(crate) struct App {
     /// Listens for Ctrl-C and SIGTERM.
     pub(crate) stop: Rc<Stop>,
     /// The sessions, once they have been created.
-    pub(crate) sessions: OnceCell<Vec<(Cluster, Rc<Session>)>>,
+    pub(crate) sessions: OnceCell<Vec<Opened>>,
 }
+
+/// A cluster, and its session or the reason why its secret can't be read.
+pub(crate) type Opened = (Cluster, Result<Rc<Session>>);
 
 impl App {
     /// Loads the settings that the flags select, and begins to listen for signals.
@@ -89,31 +92,44 @@ impl App {
     /// tokens.
     ///
     /// # Errors
-    /// If the settings can't be used; the error names where they were set.
+    /// If the settings can't be used, or a secret can't be read; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
-        if let Some(sessions) = self.sessions.get() {
-            return Ok(sessions.clone());
-        }
-        let clusters = self.loaded()?.clusters.iter();
-        let sessions = clusters
-            .map(|cluster| Ok((cluster.clone(), Rc::new(self.session(cluster)?))))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(self.sessions.get_or_init(|| sessions).clone())
+        let opened = self.sessions_of(&[])?.into_iter();
+        opened
+            .map(|(cluster, session)| Ok((cluster, session?)))
+            .collect()
     }
 
-    /// Returns the sessions of the clusters with these names, or of all clusters if `names` is empty.
+    /// Returns the sessions of the clusters with these names, or of all clusters if `names` is empty. If a cluster's secret
+    /// can't be read, returns the reason in place of its session, so that the command can still query the other clusters.
     ///
     /// # Errors
-    /// Same as [`App::sessions`], and for a name that no cluster has.
-    pub(crate) fn sessions_of(&self, names: &[String]) -> Result<Vec<(Cluster, Rc<Session>)>> {
-        let mut sessions = self.sessions()?;
+    /// If the settings can't be used; the error names where they were set. Also for a name that no cluster has.
+    pub(crate) fn sessions_of(&self, names: &[String]) -> Result<Vec<Opened>> {
+        let sessions = match self.sessions.get() {
+            Some(sessions) => sessions,
+            None => {
+                let clusters = self.loaded()?.clusters.iter();
+                let sessions = clusters.map(|cluster| {
+                    let session = self.session(cluster).map(Rc::new);
+                    let sources = cluster.client.sources();
+                    match sources.iter().any(|source| source.secret().is_err()) {
+                        true => Ok((cluster.clone(), session)),
+                        false => Ok((cluster.clone(), Ok(session?))),
+                    }
+                });
+                let sessions = sessions.collect::<Result<Vec<_>>>()?;
+                self.sessions.get_or_init(|| sessions)
+            }
+        };
         let known: Vec<&str> = sessions.iter().map(|(one, _)| one.name.as_str()).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
             let known = known.join(", ");
             return Err(Failure::usage(format!(
-                "--cluster: there is no cluster {name:?}; want one of {known}"
+                "--cluster: no cluster is named {name:?}; want one of {known}"
             )));
         }
+        let mut sessions = sessions.clone();
         sessions.retain(|(cluster, _)| names.is_empty() || names.contains(&cluster.name));
         Ok(sessions)
     }
@@ -265,12 +281,13 @@ impl App {
 /// Runs `work` for all clusters at the same time. Returns the results and the failures, each in the order of the
 /// configuration.
 pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
-    sessions: &[(Cluster, Rc<Session>)],
+    sessions: &[Opened],
     work: impl Fn(Cluster, Rc<Session>) -> F,
 ) -> (Vec<T>, Vec<Missing>) {
+    let work = &work;
     let under_way = sessions
         .iter()
-        .map(|(cluster, session)| work(cluster.clone(), Rc::clone(session)));
+        .map(|(cluster, session)| async move { work(cluster.clone(), session.clone()?).await });
     let (mut results, mut missing) = (Vec::new(), Vec::new());
     for ((cluster, _), result) in sessions.iter().zip(join_all(under_way).await) {
         match result {

@@ -967,6 +967,41 @@ fn an_incident_is_acknowledged_only_in_the_named_cluster() {
 }
 
 #[test]
+fn a_cluster_that_cannot_be_checked_hides_no_finding_of_another() {
+    let world = World::new();
+    let clusters = [("eu", ""), ("us", "")];
+    let check = ["check", "--at", DURING, "--state", "states"];
+    fs::create_dir(world.path("states")).unwrap();
+    fs::write(world.path("states/us.json"), "damaged").unwrap();
+    let output = world.of_clusters(&clusters, &check, "").output().unwrap();
+    ends(&output, 1);
+    assert!(stdout(&output).contains("Push"), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("us: ") && said.contains("us.json"), "{said}");
+    fs::remove_file(world.path("states/us.json")).unwrap();
+    for (line, exit) in [(&check[..], 1), (&["delivery", "--since", "1h"], 6)] {
+        let mut command = world.of_clusters(&clusters, line, "");
+        let config = world.path("tallyfold.toml");
+        let text = fs::read_to_string(&config).unwrap();
+        let (eu, us) = text.split_once("[cluster.us]").unwrap();
+        let us = us.replacen(
+            "client_secret_env = \"SECRET_OF_THE_TEST\"",
+            "client_secret_file = \"missing\"",
+            1,
+        );
+        fs::write(&config, format!("{eu}[cluster.us]{us}")).unwrap();
+        let output = command.output().unwrap();
+        ends(&output, exit);
+        let said = stderr(&output);
+        assert!(
+            said.contains("us: ") && said.contains("client_secret_file"),
+            "{said}"
+        );
+        assert!(!said.contains("eu: "), "{said}");
+    }
+}
+
+#[test]
 fn a_check_of_only_some_clusters_is_not_healthy() {
     let world = World::new();
     let down = "cluster_endpoint = \"http://127.0.0.1:1\"\nlabels = { region = \"west\" }";

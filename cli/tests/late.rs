@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -49,23 +50,10 @@ struct Shared {
 impl Late {
     fn start(events: Vec<(i64, i64)>, behind_ms: i64) -> Self {
         let options = SandboxOptions::default();
-        let mut sandbox = Sandbox::new(options.clone()).unwrap();
-        if behind_ms > 0 {
-            let milliseconds = u32::try_from(behind_ms).unwrap();
-            let effect = FaultEffect::Date { milliseconds };
-            let every = Some(1);
-            sandbox
-                .inject(Fault {
-                    effect,
-                    endpoint: None,
-                    every,
-                })
-                .unwrap();
-        }
         let shared = Shared {
-            sandbox,
+            sandbox: Sandbox::new(options.clone()).unwrap(),
             events,
-            behind_ms,
+            behind_ms: 0,
         };
         let shared = Arc::new(Mutex::new(shared));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -75,6 +63,9 @@ impl Late {
             options,
             shared: Arc::clone(&shared),
         };
+        if behind_ms > 0 {
+            service.set_back(behind_ms);
+        }
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let shared = Arc::clone(&shared);
@@ -82,6 +73,19 @@ impl Late {
             }
         });
         service
+    }
+
+    /// Sets the clock of the service back.
+    fn set_back(&self, behind_ms: i64) {
+        let milliseconds = u32::try_from(behind_ms).unwrap();
+        let mut shared = self.shared.lock().unwrap();
+        shared.behind_ms = behind_ms;
+        let fault = Fault {
+            effect: FaultEffect::Date { milliseconds },
+            endpoint: None,
+            every: Some(1),
+        };
+        shared.sandbox.inject(fault).unwrap();
     }
 
     fn tallyfold(&self, arguments: &[&str]) -> Command {
@@ -256,6 +260,45 @@ fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
 }
 
 const HOUR_MS: i64 = 3_600_000;
+
+/// The clock of this machine is fifteen days ahead of the service's. The check judges what the service counts now, and keeps the
+/// history, so that the next check with a correct clock continues from there.
+#[test]
+fn a_check_with_a_clock_that_is_days_ahead_keeps_history_and_state() {
+    const AHEAD_MS: i64 = 15 * 24 * HOUR_MS;
+    let service = Late::start(Vec::new(), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let rules = "[[rule]]\nname = \"fails\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"\n";
+    fs::write(folder.path().join("health.toml"), rules).unwrap();
+    let check = |at: Option<i64>| {
+        let mut line = vec!["check".to_owned()];
+        line.extend(at.into_iter().flat_map(|at| ["--at".to_owned(), text(at)]));
+        let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        let mut command = service.tallyfold(&line);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let pages = || {
+        let query = fs::read_dir(folder.path().join("health.history")).unwrap();
+        let query = query.last().unwrap().unwrap().path();
+        let names = fs::read_dir(query).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<BTreeSet<_>>()
+    };
+    let now_ms = unix_ms() - AHEAD_MS;
+    ends(&check(Some(now_ms - HOUR_MS)), 0);
+    let before = pages();
+    service.set_back(AHEAD_MS);
+    let output = check(None);
+    ends(&output, 0);
+    assert!(
+        stderr(&output).contains("15 days ahead"),
+        "{}",
+        stderr(&output)
+    );
+    let after = pages();
+    assert!(after.is_superset(&before), "{before:?} {after:?}");
+    ends(&check(Some(unix_ms() - AHEAD_MS)), 0);
+}
 
 fn machine(service: &Late) -> Machine {
     Machine::new(

@@ -19,7 +19,7 @@ use tallyfold_health::{
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::app::{App, each};
+use crate::app::{App, Opened, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Given, Origin, Raw};
@@ -186,9 +186,14 @@ struct Job<'a> {
     /// Lets only one cluster at a time read many windows, because a cluster that reads holds a day of counts in memory. With
     /// `None`, all clusters may read at the same time.
     turns: Option<&'a Mutex<()>>,
+    /// The state of the last check of `tallyfold run`, if it could not be stored.
+    unstored: Option<&'a Unstored>,
 }
 
-/// The maximum age of the timestamp that [`Job::first`] returns. This timestamp is a day after the last judged window, so a run
+/// A state that could not be stored, and the mark of the file that still contains the earlier state.
+type Unstored = (Option<Mark>, Memory);
+
+/// The maximum age of the timestamp that [`first`] returns. This timestamp is a day after the last judged window, so a run
 /// judges every window if the last run was at most eight days ago.
 const LONGEST_AGE_MS: i64 = 7 * DAY_MS;
 
@@ -213,8 +218,8 @@ struct Undone {
     refused: Option<Exit>,
     /// The name of a cluster, and why its state or a page of its history could not be stored.
     unstored: Vec<(String, Failure)>,
-    /// By cluster, a state that could not be stored, and the mark of the file that still contains the earlier state.
-    states: BTreeMap<String, (Option<Mark>, Memory)>,
+    /// By cluster, a state that could not be stored.
+    states: BTreeMap<String, Unstored>,
 }
 
 /// Checks all clusters, writes the report, stores the states, and notifies the receivers.
@@ -249,18 +254,18 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         now,
         is_given: flags.at.is_some(),
         turns: None,
+        unstored: None,
         places: &places,
         rules: &rules,
         app,
         reading: &flags.reading.given,
     };
-    let sessions = app.sessions()?;
-    let kept = job.kept_of_all(&sessions)?;
+    let sessions = app.sessions_of(&[])?;
     let notifying = Notifying {
         notifier: &Mutex::new(notifier),
         shutdown: None,
     };
-    let (found, undone) = job.find(&sessions, kept, Some(&notifying)).await;
+    let (found, undone) = job.find(&sessions, Some(&notifying)).await;
     job.report(&found);
     let unstored = job.report_unstored(&found, &undone);
     write(&found, flags.format, flags.output.as_deref())?;
@@ -285,14 +290,14 @@ pub(super) async fn look(
         now: flags.now()?,
         is_given: flags.at.is_some(),
         turns: None,
+        unstored: None,
         places,
         rules: &rules,
         app,
         reading: &flags.reading.given,
     };
     let sessions = app.sessions_of(clusters)?;
-    let kept = job.kept_of_all(&sessions)?;
-    Ok(job.find(&sessions, kept, None).await.0)
+    Ok(job.find(&sessions, None).await.0)
 }
 
 /// The repeated checks of `tallyfold run`. Each cluster has checks of its own, which continue after a failure.
@@ -310,11 +315,9 @@ pub(super) struct Checking<'a> {
 type Reported = BTreeSet<[String; 2]>;
 
 /// What the next check of a cluster needs from the last one.
-#[derive(Default)]
 struct Left {
     reported: Reported,
-    /// The state that could not be stored, as in [`Undone`].
-    state: Option<(Option<Mark>, Memory)>,
+    state: Option<Unstored>,
 }
 
 /// The inputs that all checks of a [`Checking`] share.
@@ -342,7 +345,7 @@ struct Outcome {
     /// When the last successful check ended; `None` before the first.
     succeeded: Option<Instant>,
     /// The number of firing incidents that are neither acknowledged nor silenced, by severity, in the last check that could judge
-    /// the cluster.
+    /// the cluster, or in the stored state before the first check.
     firing: BTreeMap<Severity, u64>,
 }
 
@@ -370,7 +373,7 @@ impl Checks {
     fn note_incidents(&self, found: &CheckReport) {
         for part in &found.parts {
             self.update(&part.cluster, |outcome| {
-                outcome.firing = firing(&part.found)
+                outcome.firing = firing(part.found.incidents.iter());
             });
         }
     }
@@ -394,6 +397,9 @@ impl Checks {
 
 /// A check reads a window this many milliseconds later than a follow does, so that the follow reads it first.
 const AFTER_MS: u64 = 1_000;
+
+/// If the local clock is ahead of the service's by more than this many milliseconds, a check begins again with the service's time.
+const AHEAD_MS: i64 = 60_000;
 
 /// The maximum number of windows that a cluster reads without a turn ([`Job::turns`]).
 const FEW_WINDOWS: u64 = 16;
@@ -438,18 +444,29 @@ impl<'a> Checking<'a> {
         })
     }
 
-    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. Records that an
-    /// earlier process has reported the incidents in these states.
+    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. Until that check has
+    /// ended, the metrics count the incidents in these states, and nothing reports these incidents again.
     ///
     /// # Errors
     /// For states that can't be used.
     pub(super) fn try_states(&mut self) -> Result<()> {
-        let sessions = self.basis.app.sessions()?;
-        for (cluster, kept) in self.basis.job()?.kept_of_all(&sessions)? {
-            let incidents = kept.memory.rules.incidents();
-            self.reported
-                .insert(cluster, incidents.map(key_of).collect());
+        let job = self.basis.job(None)?;
+        let mut clusters = BTreeMap::new();
+        for (cluster, session) in self.basis.app.sessions()? {
+            let state = job.kept(&cluster, &session)?.memory.rules;
+            let is_held = |incident: &&Incident| {
+                let hold = incident.hold.as_ref();
+                hold.is_some_and(|hold| hold.until.is_none_or(|until| job.now < until))
+            };
+            let outcome = Outcome {
+                firing: firing(state.incidents().filter(|one| !is_held(one))),
+                ..Outcome::default()
+            };
+            clusters.insert(cluster.name.clone(), outcome);
+            let reported = state.incidents().map(key_of).collect();
+            self.reported.insert(cluster.name, reported);
         }
+        self.checks.clusters.replace(clusters);
         Ok(())
     }
 
@@ -467,16 +484,13 @@ impl<'a> Checking<'a> {
 
     /// Checks each cluster after each window, until the shutdown begins. No cluster waits for another one, except to read many
     /// windows.
-    pub(super) async fn run(&self, sessions: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
-        let names = sessions.iter().map(|(cluster, _)| cluster.name.clone());
-        let outcomes = names.map(|name| (name, Outcome::default()));
-        self.checks.clusters.replace(outcomes.collect());
+    pub(super) async fn run(&self, sessions: &[Opened], shutdown: &Shutdown) {
         let each = sessions.chunks(1).map(|own| self.repeat(own, shutdown));
         join_all(each).await;
     }
 
     /// Checks these clusters after each window, until the shutdown begins.
-    async fn repeat(&self, own: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
+    async fn repeat(&self, own: &[Opened], shutdown: &Shutdown) {
         let Some((cluster, _)) = own.first() else {
             return;
         };
@@ -521,25 +535,16 @@ impl<'a> Checking<'a> {
     /// check, returns true.
     async fn check(
         &self,
-        (cluster, own): (&Cluster, &[(Cluster, Rc<Session>)]),
+        (cluster, own): (&Cluster, &[Opened]),
         left: &mut Left,
         shutdown: &Shutdown,
     ) -> Result<bool> {
-        let job = self.basis.job()?;
-        let mut kept = job.kept_of_all(own)?;
-        for kept in kept.values_mut() {
-            // Continue from the state that could not be stored. If the file has changed since then, continue from the file
-            // instead: somebody may have acknowledged an incident.
-            let unstored = left.state.as_ref();
-            if let Some((_, memory)) = unstored.filter(|(mark, _)| *mark == kept.file.seen()) {
-                kept.memory.clone_from(memory);
-            }
-        }
+        let job = self.basis.job(left.state.as_ref())?;
         let notifying = Notifying {
             notifier: &self.notifier,
             shutdown: Some(shutdown),
         };
-        let (found, mut undone) = job.find(own, kept, Some(&notifying)).await;
+        let (found, mut undone) = job.find(own, Some(&notifying)).await;
         report_new(job.app, &found, &mut left.reported);
         self.checks.note_incidents(&found);
         if shutdown.has_begun() {
@@ -560,7 +565,7 @@ impl<'a> Checking<'a> {
 
 impl Basis<'_> {
     /// Returns the inputs of a check at the current time.
-    fn job(&self) -> Result<Job<'_>> {
+    fn job<'a>(&'a self, unstored: Option<&'a Unstored>) -> Result<Job<'a>> {
         Ok(Job {
             app: self.app,
             rules: &self.rules,
@@ -570,6 +575,7 @@ impl Basis<'_> {
             now: time_of(unix_ms())?,
             is_given: false,
             turns: Some(&self.turns),
+            unstored,
         })
     }
 }
@@ -621,9 +627,9 @@ fn report_new(app: &App, found: &CheckReport, last: &mut Reported) {
 }
 
 /// Returns the number of firing incidents that are neither acknowledged nor silenced, by severity.
-fn firing(found: &Check) -> BTreeMap<Severity, u64> {
+fn firing<'a>(incidents: impl Iterator<Item = &'a Incident>) -> BTreeMap<Severity, u64> {
     let mut firing = BTreeMap::new();
-    for incident in &found.incidents {
+    for incident in incidents {
         if incident.status == Status::Firing && !incident.silenced {
             *firing.entry(incident.severity).or_default() += 1;
         }
@@ -658,6 +664,17 @@ fn time_of_messages(now: Timestamp) -> Timestamp {
     clock.map_or(now, |clock| clock.max(now))
 }
 
+/// Returns the timestamp from which [`Job::wanted`] looks back. The history that the rules need already includes a day of windows
+/// to judge, so a run within a day of the last run looks back from now. A later run looks back from a day after the last judged
+/// window, so that it judges all windows since then.
+fn first(state: &State, now: Timestamp) -> Timestamp {
+    let judged = state.judged().unwrap_or(now).unix_ms();
+    let first = judged
+        .saturating_add(DAY_MS)
+        .max(now.unix_ms() - LONGEST_AGE_MS);
+    Timestamp::from_unix_ms(first.min(now.unix_ms())).unwrap_or(now)
+}
+
 impl CheckFlags {
     fn now(&self) -> Result<Timestamp> {
         match &self.at {
@@ -681,14 +698,6 @@ impl CheckFlags {
 }
 
 impl Job<'_> {
-    /// Opens the state of each cluster. For a replay, which needs no state, returns an empty map.
-    fn kept_of_all(&self, sessions: &[(Cluster, Rc<Session>)]) -> Result<BTreeMap<String, Kept>> {
-        let needing = sessions.iter().filter(|_| self.replay.is_none());
-        needing
-            .map(|(cluster, session)| Ok((cluster.name.clone(), self.kept(cluster, session)?)))
-            .collect()
-    }
-
     /// Stores the state of a cluster, and notifies the receivers of the findings. If the state can't be stored, notifies them
     /// anyway, unless another process uses the state.
     async fn notify(
@@ -725,12 +734,13 @@ impl Job<'_> {
         undone
     }
 
-    /// Opens the state that the last run stored, and locks it against other processes.
+    /// Opens the state that the last run stored, and locks it against other processes. Returns the state that could not be stored
+    /// instead, unless the file has changed since then: somebody may have acknowledged an incident.
     fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Kept> {
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
         let fingerprint = service(cluster)?;
         let identity = session.machine.identity().as_str();
-        let memory = Memory::read(&file, identity.unwrap_or(&fingerprint), &fingerprint)?;
+        let mut memory = Memory::read(&file, identity.unwrap_or(&fingerprint), &fingerprint)?;
         if let Some(judged) = memory.rules.judged() {
             let past = check_past(judged, self.now.unix_ms());
             past.map_err(|error| match self.is_given {
@@ -740,25 +750,30 @@ impl Job<'_> {
                 false => file.as_failure(error),
             })?;
         }
+        if let Some((_, unstored)) = self.unstored.filter(|(mark, _)| *mark == file.seen()) {
+            memory.clone_from(unstored);
+        }
         Ok(Kept { file, memory })
     }
 
     /// Checks all clusters at the same time. Notifies the receivers as soon as a cluster is judged, so that a cluster that does
-    /// not answer does not delay the alerts about others.
+    /// not answer does not delay the alerts about others. A cluster whose state or secret can't be used is missing from the report.
     async fn find(
         &self,
-        sessions: &[(Cluster, Rc<Session>)],
-        kept: BTreeMap<String, Kept>,
+        sessions: &[Opened],
         notifying: Option<&Notifying<'_>>,
     ) -> (CheckReport, Undone) {
         let bars = Bars::new(&self.app.stderr);
-        let kept = RefCell::new(kept);
         let all = RefCell::new(Undone::default());
         let work = |cluster: Cluster, session: Rc<Session>| {
             let bar = bars.add(&cluster.name);
-            let own = kept.borrow_mut().remove(&cluster.name);
             let all = &all;
             async move {
+                let own = match self.replay {
+                    None => Some(self.kept(&cluster, &session)?),
+                    // A replay needs no state.
+                    Some(_) => None,
+                };
                 let state = own.as_ref().map(|kept| kept.memory.rules.clone());
                 let state = state.unwrap_or_default();
                 let judged = self.run((&cluster, &session), &state, all, &bar);
@@ -797,13 +812,10 @@ impl Job<'_> {
         undone: &RefCell<Undone>,
         bar: &ProgressBar,
     ) -> Result<Part<Check>> {
-        let wanted = self.wanted(state)?;
-        let recent = wanted.iter().map(Wanted::recent);
-        let mut recent = Some(recent.collect::<Vec<_>>());
+        let mut now = self.now_of(session);
+        let mut wanted = self.wanted(state, now)?;
         let (lacking, is_long) = self.begin(cluster, &wanted)?;
-        if !is_long {
-            recent = None;
-        }
+        let mut recent = is_long.then(|| wanted.iter().map(Wanted::recent).collect::<Vec<_>>());
         let mut turn = match self.turns.filter(|_| lacking > FEW_WINDOWS) {
             Some(turns) => Some(turns.lock().await),
             None => None,
@@ -818,6 +830,15 @@ impl Job<'_> {
                 }
             });
             let pasts = pasts.await?;
+            // The first response may have shown that the local clock is ahead. Windows that have not ended have no counts, and rules
+            // look back from the service's time.
+            let ahead_ms = now.unix_ms() - self.now_of(session).unix_ms();
+            if ahead_ms > AHEAD_MS {
+                now = self.now_of(session);
+                wanted = self.wanted(state, now)?;
+                recent = None;
+                continue;
+            }
             let Some(mut part) = self.part(&pasts, (cluster, session), state)? else {
                 continue;
             };
@@ -826,6 +847,11 @@ impl Job<'_> {
                 continue;
             }
             for past in pasts.into_iter().flatten() {
+                // While the service does not answer, the local clock may be ahead, so that this would remove too much. A range from
+                // `--at` or `--replay` may begin later than the history that a normal run needs.
+                if past.failure.is_none() && !self.is_given && self.replay.is_none() {
+                    past.remove_older()?;
+                }
                 part.gaps.extend(past.gaps);
                 part.failure = part.failure.or(past.failure);
                 let unstored = past.unstored.map(|failure| (cluster.name.clone(), failure));
@@ -942,10 +968,10 @@ impl Job<'_> {
     }
 
     /// Returns the counts to read: the windows to judge, and the history before them that the rules compare with.
-    fn wanted(&self, state: &State) -> Result<Vec<Wanted>> {
+    fn wanted(&self, state: &State, now: Timestamp) -> Result<Vec<Wanted>> {
         let (first, last) = match self.replay {
             Some(range) => (range.start(), range.end()),
-            None => (self.first(state), self.now),
+            None => (first(state, now), now),
         };
         let needs = self.rules.needs().into_iter().map(|need| {
             let step = TimeStep::from_seconds(need.window_s)?;
@@ -964,19 +990,9 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// Returns the timestamp from which [`Self::wanted`] looks back. The history that the rules need already includes a day of
-    /// windows to judge, so a run within a day of the last run looks back from now. A later run looks back from a day after the
-    /// last judged window, so that it judges all windows since then.
-    fn first(&self, state: &State) -> Timestamp {
-        let now_ms = self.now.unix_ms();
-        let judged = state.judged().unwrap_or(self.now).unix_ms();
-        let first = judged.saturating_add(DAY_MS).max(now_ms - LONGEST_AGE_MS);
-        Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
-    }
-
-    /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns how
-    /// many windows are missing, and whether to judge the last day first. That is useful if nothing is stored yet, and reading
-    /// the whole history takes much longer than reading the last day.
+    /// If many windows are missing, writes a note with the estimated duration. Returns how many windows are missing, and whether
+    /// to judge the last day first. That is useful if nothing is stored yet, and reading the whole history takes much longer than
+    /// reading the last day.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<(u64, bool)> {
         const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
@@ -985,10 +1001,6 @@ impl Job<'_> {
         let (mut windows, mut recent, mut is_new) = (0, 0, true);
         for wanted in wanted {
             let history = self.history(cluster, wanted)?;
-            // A range from `--at` or `--replay` may begin later than the history that a normal run needs.
-            if !self.is_given && self.replay.is_none() {
-                history.drop_before(wanted.range.start())?;
-            }
             let (lacking, is_empty) = history.lacks(wanted);
             windows += lacking;
             recent += history.lacks(&wanted.recent()).0;

@@ -110,7 +110,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         None => flags.show.clone(),
     };
     check(app.loaded()?, &asked, &show)?;
-    let sessions = app.sessions()?;
+    let sessions = app.sessions_of(&[])?;
     let bars = Bars::new(&app.stderr);
     let (stop, stopping) = watch::channel(false);
     let job = Job {

@@ -290,7 +290,8 @@ impl Process<'_> {
                 parts.push(part);
             }
             if checking.is_some() {
-                of_checks.extend(own.next());
+                let own = own.next();
+                of_checks.extend(own.map(|(cluster, session)| (cluster, Ok(session))));
             }
             of_pages.extend(own.next());
         }

@@ -156,7 +156,7 @@ async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> R
 }
 
 async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Result<Exit> {
-    let sessions = app.sessions()?;
+    let sessions = app.sessions_of(&[])?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (collect, query, step) = (plan.collect.clone(), plan.query.clone(), plan.step);
         async move {

@@ -262,7 +262,7 @@ impl History {
     ///
     /// # Errors
     /// For a file that can't be removed.
-    pub(crate) fn drop_before(&self, start: Timestamp) -> Result<()> {
+    fn drop_before(&self, start: Timestamp) -> Result<()> {
         if self.lock.is_err() {
             return Ok(());
         }
@@ -315,7 +315,7 @@ fn start_of(name: &str) -> Option<i64> {
 #[derive(Debug)]
 pub(crate) struct Past {
     /// Holds the lock, so that no other process replaces a page while this process judges it.
-    _history: History,
+    history: History,
     wanted: Wanted,
     /// The heads of the pages, the oldest first.
     heads: Vec<PageHead>,
@@ -337,6 +337,14 @@ impl Past {
     /// For pages of different clients.
     pub(crate) fn pages(&self) -> Result<Pages<'_>> {
         Ok(Pages::new(&self.heads, &self.wanted.sums, &self.files)?)
+    }
+
+    /// Removes the files whose counts are older than the range.
+    ///
+    /// # Errors
+    /// For a file that can't be removed.
+    pub(crate) fn remove_older(&self) -> Result<()> {
+        self.history.drop_before(self.wanted.range.start())
     }
 
     /// Removes a damaged page, so that its windows are read again.
@@ -631,7 +639,7 @@ fn finish(
         return Err(failure.unwrap_or_else(nothing));
     }
     Ok(Past {
-        _history: history,
+        history,
         wanted: wanted.clone(),
         heads,
         files,
