@@ -1,10 +1,10 @@
-//! What was delivered in an hour, by integration, over HTTP with ureq.
+//! Prints the counts of an hour by integration, over HTTP with ureq.
 //!
 //! The address and the credentials come from the environment: TALLYFOLD_CLUSTER_ENDPOINT, TALLYFOLD_CLIENT_ID,
 //! TALLYFOLD_CLIENT_SECRET and TALLYFOLD_CONTROL_AUDIENCE.
 #![expect(
     clippy::disallowed_methods,
-    reason = "this is a host: it reads clocks, waits and sends"
+    reason = "unlike the core, this program reads clocks, waits and sends"
 )]
 
 use std::error::Error;
@@ -39,9 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Does what the call asks for until it is done.
+/// Carries out the steps of a call until it is done.
 fn drive<T>(call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
-    // tallyfold decides about redirects and what a status means.
+    // tallyfold itself decides what redirects and statuses mean.
     let agent: Agent = Agent::config_builder()
         .max_redirects(0)
         .http_status_as_error(false)
@@ -59,13 +59,13 @@ fn drive<T>(call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
             Step::Wait { ms } => thread::sleep(Duration::from_millis(ms.into())),
             Step::Done => return Ok(()),
             Step::ProvideToken { .. } | Step::Blocked { .. } => {
-                unreachable!("there is a secret, and one call at a time")
+                unreachable!("the machine has a secret, and there is one call at a time")
             }
         }
     }
 }
 
-/// Sends a request and hands in the response as it arrives.
+/// Sends a request, and passes the response to the call as it arrives.
 fn exchange<T>(agent: &Agent, request: &Request, call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
     let mut builder = http::Request::builder()
         .method(request.method())

@@ -1,8 +1,8 @@
 // Serves the page on this machine. The page holds neither the client secret nor a token: it requests counts from this
 // server, which queries the service.
 //
-// Takes the address and the credentials of the service from the environment (TALLYFOLD_CLUSTER_ENDPOINT and so on);
-// the page shows the hour that ends at the first argument, or now. The server listens on PORT, or on any free port.
+// The address and the credentials of the service come from the environment (TALLYFOLD_CLUSTER_ENDPOINT and so on). The
+// page shows the hour that ends at the first argument, or now. The server listens on PORT, or on any free port.
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -32,7 +32,7 @@ const counts = nodeListener(
 
 async function answer(request) {
   if (request.url === "/config") return ["application/json", JSON.stringify({ end })];
-  // The modules of the package, as they are; with a bundler they are part of the page's own script.
+  // The modules of the package. With a bundler, they would be part of the page's own script.
   const [, module] = /^\/modules\/(\w+\.js)$/.exec(request.url) ?? [];
   const file = module
     ? ["text/javascript", new URL(module, import.meta.resolve("tallyfold"))]
