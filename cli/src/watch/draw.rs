@@ -580,16 +580,18 @@ mod tests {
     #[test]
     fn every_size_is_drawn_and_a_small_one_shows_the_minimum() {
         let mut state = morning();
-        for columns in (0..=90).chain([129, 130, 1_000]) {
-            for rows in (0..=12).chain([24, 29, 30, 31, 100]) {
-                for mode in [Mode::Rows, Mode::Help, Mode::Filter] {
-                    state.mode = mode;
-                    let text = screen(&state, (columns, rows));
-                    let is_small = columns < 40 || rows < 10;
-                    if columns >= 12 && rows >= 4 {
-                        assert_eq!(text.contains("Too small"), is_small, "{columns}x{rows}");
-                        assert_eq!(text.contains("Want 40x10"), is_small, "{columns}x{rows}");
-                    }
+        let widths = (0..=90).chain([129, 130, 1_000]);
+        let widths = widths.flat_map(|columns| [3, 10, 30].map(|rows| (columns, rows)));
+        let heights = (0..=12).chain([24, 29, 30, 31, 100]);
+        let heights = heights.flat_map(|rows| [11, 40, 80].map(|columns| (columns, rows)));
+        for (columns, rows) in widths.chain(heights) {
+            for mode in [Mode::Rows, Mode::Help, Mode::Filter] {
+                state.mode = mode;
+                let text = screen(&state, (columns, rows));
+                let is_small = columns < 40 || rows < 10;
+                if columns >= 12 && rows >= 4 {
+                    assert_eq!(text.contains("Too small"), is_small, "{columns}x{rows}");
+                    assert_eq!(text.contains("Want 40x10"), is_small, "{columns}x{rows}");
                 }
             }
         }
