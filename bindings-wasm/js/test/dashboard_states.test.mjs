@@ -124,6 +124,23 @@ describe("the range picker", () => {
     await ready(tab);
     assert.match(await tab.locator(".picker summary").textContent(), /GMT\+1/);
   });
+
+  // In this night, clocks in Berlin show the time from 02:00 to 03:00 twice.
+  for (const range of [
+    "2025-10-26T00:30:00Z/2025-10-26T02:00:00Z",
+    "2025-10-25T22:00:00Z/2025-10-26T00:30:00Z",
+    "2025-10-26T00:30:00Z/2025-10-26T01:30:00Z",
+    "2025-10-26T01:30:00Z/2025-10-26T03:00:00Z",
+  ]) {
+    test(`keeps a range that the viewer does not change when clocks go back: ${range}`, async (t) => {
+      const { tab } = await opened(t, { hash: `range=${range}&zone=Europe/Berlin` });
+      await tab.locator(".picker summary").click();
+      await tab.locator(".between .primary").click();
+      await ready(tab);
+      assert.equal(await tab.locator(".picker details[open]").count(), 0);
+      assert.match(tab.url(), new RegExp(`range=${range}`));
+    });
+  }
 });
 
 describe("a view that stands alone", () => {
