@@ -143,6 +143,49 @@ describe("the range picker", () => {
   }
 });
 
+describe("without events, a view says only what is known", () => {
+  const MORNING = { start: "2026-03-10T00:00:00Z", end: "2026-03-10T06:00:00Z" };
+  const nobody = { integration: ["Nobody"] };
+  const EARLIER = { start: "2026-03-09T00:00:00Z", end: "2026-03-09T06:00:00Z" };
+  const silent = new World({ seed: undefined });
+
+  for (const name of ["destinations", "heatmap", "values"]) {
+    for (const [what, where, wanted] of [
+      ["all was read", {}, "No events were counted in Mar 10, 00:00 – Mar 11, 00:00."],
+      [
+        "a part is missing",
+        {},
+        "A part of Mar 10, 00:00 – Mar 11, 00:00 was not read. The rest has no events.",
+      ],
+      ["nothing was read", {}, "Nothing of Mar 10, 00:00 – Mar 11, 00:00 was read."],
+      [
+        "the filter matches nothing",
+        nobody,
+        "No events that match the filter were counted in Mar 10, 00:00 – Mar 11, 00:00.",
+      ],
+      [
+        "a part is missing, and the filter matches nothing",
+        nobody,
+        "A part of Mar 10, 00:00 – Mar 11, 00:00 was not read. The rest has no events that match the filter.",
+      ],
+    ]) {
+      test(`${name}: ${what}`, async (t) => {
+        const { world, tab } = await opened(t, {
+          element: `<tallyfold-${name}></tallyfold-${name}>`,
+        });
+        const ranges = { "a part": MORNING, nothing: EARLIER };
+        const [, range = DAY] = Object.entries(ranges).find(([it]) => what.startsWith(it)) ?? [];
+        // The filter matches nothing although there are events.
+        const from = what.includes("filter") ? world : silent;
+        const table = await delivery(from, undefined, range);
+        await set(tab, `tallyfold-${name}`, { table, range: DAY, where });
+        const said = tab.locator(`tallyfold-${name} [part=empty] p`);
+        assert.equal((await said.textContent()).trim(), wanted);
+      });
+    }
+  }
+});
+
 describe("a view that stands alone", () => {
   test("reads the dimension of a filter that is set later", async (t) => {
     const element = '<tallyfold-destinations src="/tallyfold"></tallyfold-destinations>';
