@@ -143,6 +143,59 @@ describe("the range picker", () => {
   }
 });
 
+describe("a view whose code can't be loaded", () => {
+  const heatmap = (path) => path.includes("/dashboard-heatmap-");
+
+  test("says so in its place, and loads when the server answers: in the dashboard", async (t) => {
+    const { world, tab } = await opened(t);
+    world.lacks = heatmap;
+    await tab.getByRole("tab", { name: "Over time" }).click();
+    const place = tab.locator("tallyfold-heatmap");
+    await place.getByRole("alert").getByText("could not be loaded").waitFor();
+    const again = place.getByRole("button", { name: "Try again" });
+    const asked = world.asked.length;
+    await again.click();
+    await again.waitFor();
+    assert.ok(world.asked.slice(asked).some(heatmap));
+    // The other views are there, and the page can be used.
+    await tab.locator("tallyfold-trend canvas").first().waitFor();
+    world.lacks = () => false;
+    await again.focus();
+    await tab.keyboard.press("Enter");
+    await place.locator("tbody td").first().waitFor();
+    assert.equal(await place.getByRole("alert").count(), 0);
+    await ready(tab);
+  });
+
+  test("says so in its place, and loads when the server answers: alone", async (t) => {
+    const { world, tab } = await opened(t, {
+      element: '<tallyfold-heatmap src="/tallyfold"></tallyfold-heatmap>',
+      prepare: (world) => {
+        world.lacks = heatmap;
+      },
+    });
+    const place = tab.locator("tallyfold-heatmap");
+    const again = place.getByRole("button", { name: "Try again" });
+    await again.waitFor();
+    world.lacks = () => false;
+    await again.click();
+    await place.locator("tbody td").first().waitFor();
+    assert.equal(await place.getByRole("alert").count(), 0);
+  });
+
+  test("leaves the page to report that it has read the counts", async (t) => {
+    const { world, tab } = await opened(t);
+    world.lacks = heatmap;
+    await tab.getByRole("tab", { name: "Over time" }).click();
+    await tab.locator("tallyfold-heatmap").getByRole("alert").waitFor();
+    const loaded = tab.evaluate(
+      () => new Promise((resolve) => addEventListener("tallyfold-load", () => resolve(true))),
+    );
+    await tab.getByRole("button", { name: "Refresh" }).click();
+    assert.equal(await loaded, true);
+  });
+});
+
 describe("without events, a view says only what is known", () => {
   const MORNING = { start: "2026-03-10T00:00:00Z", end: "2026-03-10T06:00:00Z" };
   const nobody = { integration: ["Nobody"] };
