@@ -454,6 +454,12 @@ export class Dashboard extends Reading {
     else history.replaceState(null, "", url);
   }
 
+  /** Updates in a task of its own, so that the task of a click stays short. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (this.hasUpdated) await turnOf("dashboard");
+    super.scheduleUpdate();
+  }
+
   protected override willUpdate(changed: PropertyValues): void {
     // Until the first update, the element lacks the properties that a page has set before it was defined.
     if (!this.hasUpdated) this.#begin();
