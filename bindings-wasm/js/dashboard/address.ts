@@ -4,6 +4,7 @@
 import type { Dimension, Window } from "../src/values/types.js";
 import type { Unit, Where } from "./elements.js";
 import { isZone } from "./formats.js";
+import { VIEWS } from "./lazy.js";
 import { rangeOf } from "./range.js";
 import { isOther, NAMES } from "./view.js";
 
@@ -23,8 +24,7 @@ export interface Place {
 }
 
 /** The names of the parameters with the states of the views, such as `destinations.sort`. */
-const VIEW_STATE =
-  /^(destinations|reasons|pipeline|cause|trend|heatmap|values|silent|corrections|budget|timeline)\.\w+$/;
+const VIEW_STATE = new RegExp(`^(${VIEWS.join("|").replaceAll("tallyfold-", "")})\\.\\w+$`);
 
 /** Parses the state from the text of a link. Leaves out a range, dimension, unit, zone or mark that isn't valid. */
 export function placeIn(text: string): Place {

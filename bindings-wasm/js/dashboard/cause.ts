@@ -312,7 +312,8 @@ export class Cause extends View {
       await turnOf("later");
       // Rows with a reason have events of one kind only, so their shares mean nothing.
       const measures = (this.where.reason ? ["events"] : Object.keys(WEEKLY)) as Weekly[];
-      const parts = partsOf(shown, before, range);
+      const parts = await partsOf(shown, before, range);
+      if (signal.aborted) return;
       if (parts.length === 0) throw new Unread();
       const found: Change[] = [];
       for (const { now, then, start, end } of parts) {
@@ -518,19 +519,25 @@ export class Cause extends View {
   }
 }
 
-/** The parts of a range whose counts are complete, in this week and in the week before. */
-function partsOf(shown: CountTable, before: CountTable, range: Window) {
+/**
+ * The parts of a range whose counts are complete, in this week and in the week before. Yields to other views and to the browser
+ * between them.
+ */
+async function partsOf(shown: CountTable, before: CountTable, range: Window) {
   const most = shown.length > MANY_GROUPS ? PARTS_OF_MANY : PARTS;
   const windows = Math.floor(shown.windows.length / WINDOWS);
   const step = stepFor(shown, range, Math.max(1, Math.min(most, windows)));
-  return slotsOf(shown, step, range).flatMap((slot) => {
-    if (slot.isPart) return [];
+  const parts = [];
+  for (const slot of slotsOf(shown, step, range)) {
+    await turn();
+    if (slot.isPart) continue;
     const part = { start: iso(slot.start), end: iso(slot.end) };
     const earlier = shifted(part, -WEEK);
-    if (shown.gaps(part).length > 0 || before.gaps(earlier).length > 0) return [];
+    if (shown.gaps(part).length > 0 || before.gaps(earlier).length > 0) continue;
     const [now, then] = [partOf(shown, part), partOf(before, earlier)];
-    return now && then ? [{ now, then, ...part }] : [];
-  });
+    if (now && then) parts.push({ now, then, ...part });
+  }
+  return parts;
 }
 
 /** Joins changes with the same cause in adjacent parts, and sorts them by the number of events. */

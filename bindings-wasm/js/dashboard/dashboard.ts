@@ -282,7 +282,7 @@ export class Dashboard extends Reading {
       .grid > * {
         min-width: 0;
       }
-      .grid > :not(:defined) {
+      .grid > :not(:defined):empty {
         display: none;
       }
       .stale {
@@ -454,6 +454,12 @@ export class Dashboard extends Reading {
     else history.replaceState(null, "", url);
   }
 
+  /** Updates in a task of its own, so that the task of a click stays short. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (this.hasUpdated) await turnOf("dashboard");
+    super.scheduleUpdate();
+  }
+
   protected override willUpdate(changed: PropertyValues): void {
     // Until the first update, the element lacks the properties that a page has set before it was defined.
     if (!this.hasUpdated) this.#begin();
@@ -469,8 +475,7 @@ export class Dashboard extends Reading {
     await Promise.all(
       Array.from(views, async (it) => {
         // Some elements are loaded when they are first used.
-        if (it.localName.includes("-")) await customElements.whenDefined(it.localName);
-        await it.updateComplete;
+        if (await need(this.renderRoot, it.localName)) await it.updateComplete;
       }),
     );
   }
@@ -731,7 +736,9 @@ export class Dashboard extends Reading {
       </section>`;
     }
     // Further elements are loaded when there are counts, so that they don't delay the first view.
-    if (this.table !== undefined) need(...(PAGES[this.view]?.needs ?? []));
+    if (this.table !== undefined) {
+      for (const name of PAGES[this.view]?.needs ?? []) void need(this.renderRoot, name);
+    }
     return this.#pages[this.view]?.() ?? nothing;
   }
 

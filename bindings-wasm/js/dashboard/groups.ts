@@ -300,6 +300,8 @@ export abstract class Groups extends View {
   #trends: Trends | undefined;
   /** Resolves when the rows have their trends and changes. */
   #added: Promise<void> | undefined;
+  /** The largest share among the first rows. A bar for this share has the full length. */
+  #most = 0;
   #isWhole = false;
   #from = 0;
   #ranked = "";
@@ -442,6 +444,9 @@ export abstract class Groups extends View {
     this.#rows = sought
       ? rows.filter((row) => row.dimensions[this.dimension].toLocaleLowerCase().includes(sought))
       : rows;
+    this.#most = this.#rows
+      .slice(0, MANY)
+      .reduce((most, row) => Math.max(most, this.#partOf(row)), 0);
     this.#from = this.#fromAt(this.renderRoot.querySelector(".scroll.many")?.scrollTop ?? 0);
   }
 
@@ -481,7 +486,6 @@ export abstract class Groups extends View {
     const seen = rows.slice(from, to);
     this.#seen = seen;
     this.#trends?.draw(seen.map((row) => row.dimensions[this.dimension]));
-    const most = this.#mostShare();
     const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
     const space = (px: number) =>
       px > 0 ? html`<tr aria-hidden="true" .style=${`height:${px}px`}></tr>` : nothing;
@@ -515,7 +519,7 @@ export abstract class Groups extends View {
             ${repeat(
               seen,
               (row, at) => (isMany ? row.dimensions[this.dimension] : at),
-              (row, at) => this.#row(row, from + at, most),
+              (row, at) => this.#row(row, from + at),
             )}
             ${space((limit - to) * ROW_PX)}
           </tbody>
@@ -558,7 +562,7 @@ export abstract class Groups extends View {
     this.tell({ sort: next });
   }
 
-  #row(row: Group, at: number, most: number): TemplateResult {
+  #row(row: Group, at: number): TemplateResult {
     const value = row.dimensions[this.dimension];
     return html`<tr aria-rowindex=${at + 2}>
       <th scope="row">
@@ -567,7 +571,7 @@ export abstract class Groups extends View {
         </button>
       </th>
       ${this.#columns.map((column) => this.#cell(column, row, value))}
-      <td>${this.#share(row, most)}</td>
+      <td>${this.#share(row)}</td>
       ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
       <td>${barsOf(this.#trends?.get(value), this.#trends)}</td>
     </tr>`;
@@ -639,17 +643,12 @@ export abstract class Groups extends View {
     return this.#rate(this.#columns[0], row, this.#valueOf(row)) ?? 0;
   }
 
-  #share(row: Group, most: number): TemplateResult {
+  #share(row: Group): TemplateResult {
     const share = this.#partOf(row);
-    const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
+    const part = this.#most === 0 ? 0 : Math.max(share / this.#most, share > 0 ? 0.02 : 0);
     return html`<span class="rate">
       <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row, this.#valueOf(row))}</span>
     </span>`;
-  }
-
-  /** The largest share among the first rows. A bar for this share has the full length. */
-  #mostShare(): number {
-    return this.#rows.slice(0, MANY).reduce((most, row) => Math.max(most, this.#partOf(row)), 0);
   }
 
   #change(value: string): TemplateResult | string {

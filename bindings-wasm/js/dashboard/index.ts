@@ -4,15 +4,10 @@
  */
 
 import { Dashboard } from "./dashboard.js";
-import { Destinations } from "./destinations.js";
-import { define, watch } from "./lazy.js";
-import { Pipeline } from "./pipeline.js";
-import { Reasons } from "./reasons.js";
+import { define, FIRST, watch } from "./lazy.js";
 
 export type * from "./elements.js";
 
-define("tallyfold-destinations", Destinations);
-define("tallyfold-reasons", Reasons);
-define("tallyfold-pipeline", Pipeline);
+for (const [name, view] of Object.entries(FIRST)) define(name, view);
 define("tallyfold-dashboard", Dashboard);
 watch();

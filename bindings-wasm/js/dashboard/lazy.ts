@@ -1,4 +1,18 @@
-// The elements that are loaded when they are first used.
+// The views: those that load with the page, and those that are loaded when they are first used.
+
+import { render } from "lit";
+import { Destinations } from "./destinations.js";
+import { PageError } from "./given.js";
+import { Pipeline } from "./pipeline.js";
+import { Reasons } from "./reasons.js";
+import { failureState, skeleton } from "./view.js";
+
+/** The views that load with the page. */
+export const FIRST: Readonly<Record<string, CustomElementConstructor>> = {
+  "tallyfold-destinations": Destinations,
+  "tallyfold-reasons": Reasons,
+  "tallyfold-pipeline": Pipeline,
+};
 
 const LOADERS: Readonly<Record<string, () => Promise<CustomElementConstructor>>> = {
   "tallyfold-heatmap": async () => (await import("./heatmap.js")).Heatmap,
@@ -11,7 +25,10 @@ const LOADERS: Readonly<Record<string, () => Promise<CustomElementConstructor>>>
   "tallyfold-timeline": async () => (await import("./timeline.js")).Timeline,
 };
 
-const begun = new Set<string>();
+/** The names of all elements that are views. */
+export const VIEWS: readonly string[] = [...Object.keys(FIRST), ...Object.keys(LOADERS)];
+
+const begun = new Map<string, Promise<void>>();
 
 /** Defines an element, unless the page has it already. Does nothing on a server that renders pages. */
 export function define(name: string, element: CustomElementConstructor): void {
@@ -19,24 +36,48 @@ export function define(name: string, element: CustomElementConstructor): void {
   if (elements && !elements.get(name)) elements.define(name, element);
 }
 
-/** Loads elements that are about to be used. */
-export function need(...names: string[]): void {
-  for (const name of names) {
-    const load = LOADERS[name];
-    if (load === undefined || begun.has(name)) continue;
-    begun.add(name);
-    load().then(
-      (element) => define(name, element),
-      () => begun.delete(name),
-    );
+const NOT_LOADED = new PageError(
+  "This part of the page could not be loaded",
+  "The server can't be reached, or has a newer version of this page. If a new try does not help, reload the page.",
+);
+
+/**
+ * Loads the elements with this name, which `root` contains or is about to contain. If that fails, each of them shows this and a
+ * button to try again. Returns whether they are loaded.
+ */
+export async function need(root: ParentNode, name: string): Promise<boolean> {
+  try {
+    await loaded(name);
+    return true;
+  } catch {
+    // An element that is not defined has no shadow root, so its children are shown.
+    const show = (content: unknown) => {
+      for (const it of root.querySelectorAll<HTMLElement>(name)) render(content, it);
+    };
+    const again = async () => {
+      show(skeleton());
+      if (await need(root, name)) show(undefined);
+    };
+    show(failureState(NOT_LOADED, () => void again()));
+    return false;
   }
+}
+
+/** Loads and defines an element, unless this has begun. After a failure, the next call tries again. */
+function loaded(name: string): Promise<void> | undefined {
+  const load = LOADERS[name];
+  if (load === undefined || begun.has(name)) return begun.get(name);
+  const loading = load().then((element) => define(name, element));
+  begun.set(name, loading);
+  loading.catch(() => begun.delete(name));
+  return loading;
 }
 
 /** Loads the elements that the page contains, and the elements that are added to it later. */
 export function watch(): void {
   const all = Object.keys(LOADERS).join();
   const look = (root: ParentNode) => {
-    for (const { localName } of root.querySelectorAll(all)) need(localName);
+    for (const { localName } of root.querySelectorAll(all)) void need(document, localName);
   };
   if (!globalThis.MutationObserver || !document.documentElement) return;
   look(document);
@@ -44,7 +85,7 @@ export function watch(): void {
     for (const { addedNodes } of changes) {
       for (const node of addedNodes) {
         if (!(node instanceof Element)) continue;
-        need(node.localName);
+        void need(document, node.localName);
         look(node);
       }
     }

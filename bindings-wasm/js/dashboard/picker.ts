@@ -149,7 +149,7 @@ export function picker({ period, range, formats, zone, nowMs, choose }: Choice):
             </button>`,
           )}
         </div>
-        <form class="between" @submit=${(event: Event) => between(event, zone, nowMs, choose)}>
+        <form class="between" @submit=${(event: Event) => between(event, range, zone, nowMs, choose)}>
           <label for="from">From</label>
           <input id="from" name="from" type="datetime-local" required .value=${clockAt(range.start, zone)} />
           <label for="to">To</label>
@@ -185,6 +185,7 @@ function chosen({ currentTarget }: Event, choose: () => void): void {
 
 function between(
   event: Event,
+  shown: Range,
   zone: string,
   nowMs: number,
   choose: (period: string) => void,
@@ -192,7 +193,12 @@ function between(
   event.preventDefault();
   const form = event.currentTarget as HTMLFormElement;
   const given = new FormData(form);
-  const [from, to] = ["from", "to"].map((name) => timeOf(String(given.get(name)), zone));
+  // When clocks go back, two times have the same text. A time that the viewer has not changed is the time that is shown.
+  const timeIn = (name: string, time: string) => {
+    const clock = String(given.get(name));
+    return clock === clockAt(time, zone) ? Date.parse(time) : timeOf(clock, zone);
+  };
+  const [from, to] = [timeIn("from", shown.start), timeIn("to", shown.end)];
   const status = form.querySelector("[role=status]") as HTMLElement;
   if (!(from !== undefined && to !== undefined && from < to)) {
     status.textContent = "The end must be after the start.";
@@ -204,8 +210,9 @@ function between(
     return;
   }
   status.textContent = "";
-  // Extends the range to whole windows, so that no window is cut. The longest range is moved to whole windows instead.
-  const step = stepOf(range);
+  // Extends a new range to whole windows, so that no window is cut. The longest range is moved to whole windows instead.
+  const isShown = from === Date.parse(shown.start) && to === Date.parse(shown.end);
+  const step = isShown ? 1 : stepOf(range);
   const start = Math.floor(from / step) * step;
   const end = Math.min(Math.ceil(to / step) * step, start + LONGEST);
   chosen(event, () => choose(`${iso(start)}/${iso(end)}`));

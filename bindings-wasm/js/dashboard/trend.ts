@@ -75,11 +75,12 @@ export function trendOf(
   wholes: readonly (CountTable | undefined)[] = [],
 ): TrendModel {
   const step = stepFor(table, range, SLOTS);
-  const slots = slotsOf(table, step, range);
+  const [now, earlier] = [table, before].map((it) => it?.groupBy());
+  const slots = slotsOf(now as CountTable, step, range);
   const sums = (it: CountTable | undefined, weeks: number) =>
-    sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK);
-  const [cells = [], then = []] = [table, before].map((it, weeks) =>
-    cellsIn(sums(it, weeks), wholes[weeks] && sums(wholes[weeks], weeks)),
+    sumsOf(seriesOf(it, step), slots, weeks * WEEK);
+  const [cells = [], then = []] = [now, earlier].map((it, weeks) =>
+    cellsIn(sums(it, weeks), wholes[weeks] && sums(wholes[weeks]?.groupBy(), weeks)),
   );
   return { slots, cells, before: before ? coveredIn(then, slots, before, WEEK) : then };
 }

@@ -92,6 +92,8 @@ export function barsOf(
   trends: Pick<Trends, "marks" | "shares"> | undefined,
 ): TemplateResult | typeof nothing {
   if (!trend || !trends) return nothing;
+  const known = made.get(trend);
+  if (known) return known;
   const { marks, shares } = trends;
   const shareAt = (at: number) => shares[at] ?? 1;
   const errors = trend.errors.map((failed, at) => failed / shareAt(at));
@@ -114,21 +116,36 @@ export function barsOf(
     if (low > 0) paths.failed[open] += bar(left, width, 0, low);
     if (high > low) paths.filtered[open] += bar(left, width, low, high);
   }
-  return html`<svg
+  const [failed, openFailed] = paths.failed;
+  const [filtered, openFiltered] = paths.filtered;
+  // All rows have the same marks, so an update of a row changes only the paths.
+  const isOpen = marks.some((mark) => mark !== "settled" && mark !== "missing");
+  const bars = html`<svg
     class="bars"
     viewBox="0 0 ${marks.length} 20"
     preserveAspectRatio="none"
     aria-hidden="true"
   >
-    ${(["failed", "filtered"] as const).map((name) =>
-      paths[name].map(
-        (path, open) =>
-          svg`<path d=${path} fill="var(--${name})" opacity=${open === 1 ? 0.45 : 1}></path>`,
-      ),
-    )}
-    ${svg`<path d=${paths.missing} stroke="var(--muted)" stroke-width="2" vector-effect="non-scaling-stroke"></path>`}
+    <path d=${failed} fill="var(--failed)"></path>
+    <path d=${filtered} fill="var(--filtered)"></path>
+    ${
+      isOpen
+        ? svg`<path d=${openFailed} fill="var(--failed)" opacity="0.45"></path>
+            <path d=${openFiltered} fill="var(--filtered)" opacity="0.45"></path>`
+        : nothing
+    }
+    ${
+      paths.missing
+        ? svg`<path d=${paths.missing} stroke="var(--muted)" stroke-width="2" vector-effect="non-scaling-stroke"></path>`
+        : nothing
+    }
   </svg>`;
+  made.set(trend, bars);
+  return bars;
 }
+
+/** The bars of a trend, which are the same in each update. */
+const made = new WeakMap<Trend, TemplateResult>();
 
 /** The path of a bar from one height to another, each from 0 to 1. */
 function bar(left: number, width: number, from: number, to: number): string {

@@ -1,21 +1,22 @@
-// Schedules the updates of views. Views that the viewer sees come first, and each update is a task of its own, so that none
-// delays a click for long.
+// Schedules the updates of the dashboard and its views. Each update is a task of its own, and each view is drawn in a frame of its
+// own, so that no task and no frame delays a click for long.
 
-/** Views that the viewer has used come first, then visible views. The rest waits until the browser has drawn these. */
-export type Rank = "used" | "seen" | "later";
+/**
+ * The dashboard comes first, because its update gives the views what they show. Then come views that the viewer has used, then
+ * visible views, then the rest.
+ */
+export type Rank = "dashboard" | "used" | "seen" | "later";
 
-const RANKS: readonly Rank[] = ["used", "seen", "later"];
+const RANKS: readonly Rank[] = ["dashboard", "used", "seen", "later"];
 const waiting: { readonly rank: Rank; readonly go: () => void }[] = [];
-/** Resolves when the browser has drawn the view that was used last. */
-let drawn = Promise.resolve();
-/** Resolves when the frames of the rest are drawn. Each update of the rest has its own frame, so that no frame takes long. */
-let rest = Promise.resolve();
+/** Resolves when the browser has drawn the last update. */
+let last: Promise<void> = Promise.resolve();
 
 /** Resolves when it is the turn of work with this rank. */
 export function turnOf(rank: Rank): Promise<void> {
   return new Promise<void>((go) => {
     waiting.push({ rank, go });
-    void turn().then(next);
+    last = last.then(turn).then(next);
   });
 }
 
@@ -23,13 +24,9 @@ export function turnOf(rank: Rank): Promise<void> {
 async function next(): Promise<void> {
   waiting.sort((one, other) => RANKS.indexOf(one.rank) - RANKS.indexOf(other.rank));
   const first = waiting.shift();
-  if (first?.rank === "used") drawn = painted();
-  else if (first?.rank === "seen") await drawn;
-  else {
-    rest = rest.then(painted);
-    await rest;
-  }
   first?.go();
+  // The frame of the dashboard would delay the views that show what has changed.
+  if (first?.rank !== "dashboard") await painted();
 }
 
 /** Yields to the browser: resolves when other tasks, such as a click, have had a chance to run. */

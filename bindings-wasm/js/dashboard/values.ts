@@ -80,8 +80,8 @@ export class Values extends View {
 
   #differences: Differences | undefined;
   #states: State[] = [];
-  /** Whether windows of the same time last week are missing. */
-  #isEarlierPartial = false;
+  /** Whether windows of this range are missing, and windows of the same time last week. */
+  #isPartial = { now: false, earlier: false };
 
   protected override get looked(): (CountTable | undefined)[] {
     return [this.shown, this.shownBefore];
@@ -103,7 +103,10 @@ export class Values extends View {
     const { shown, shownBefore, wholeRange: range } = this;
     this.#differences = shown && shownBefore && differencesOf(shownBefore, shown);
     this.#states = shown && range ? statesOf(shown, range) : [];
-    this.#isEarlierPartial = range !== undefined && this.gapsBefore(range).length > 0;
+    this.#isPartial = {
+      now: range !== undefined && (shown?.gaps(range).length ?? 0) > 0,
+      earlier: range !== undefined && this.gapsBefore(range).length > 0,
+    };
   }
 
   protected override content(): TemplateResult {
@@ -117,9 +120,17 @@ export class Values extends View {
         ${this.#list("Vanished", "No value has vanished.", vanished)}
       </div>
       ${
-        this.#isEarlierPartial
+        this.#isPartial.now
           ? html`<p class="none">
-              A part of last week was not read: a value that is listed as new may have had events then.
+              A part of this range was not read: more values may be new, and a value that is listed as vanished may have had
+              events then.
+            </p>`
+          : nothing
+      }${
+        this.#isPartial.earlier
+          ? html`<p class="none">
+              A part of last week was not read: more values may have vanished, and a value that is listed as new may have had
+              events then.
             </p>`
           : nothing
       }

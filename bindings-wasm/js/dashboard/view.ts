@@ -305,11 +305,23 @@ export abstract class View extends Base {
             "Set the attribute src to the path of the server for web apps, or the property table to counts.",
           );
     }
-    if (this.looked.every((table) => !table?.length)) {
-      const span = this.range ? this.formats.span(this.range.start, this.range.end) : "this range";
-      return emptyState("No events", `No events were counted in ${span}.`);
-    }
+    if (this.looked.every((table) => !table?.length)) return this.#nothing(this.shown);
     return this.content();
+  }
+
+  /** What is shown if there are no events: whether others don't match the filter, or whether a part of the range is missing. */
+  #nothing(shown: CountTable): TemplateResult {
+    const { wholeRange: range } = this;
+    const span = range ? this.formats.span(range.start, range.end) : "this range";
+    const events = Object.keys(this.where).length > 0 ? "events that match the filter" : "events";
+    const [gap] = range ? shown.gaps(range) : [];
+    if (!gap) return emptyState(`No ${events}`, `No ${events} were counted in ${span}.`);
+    const isWhole = gap.start === range?.start && gap.end === range.end;
+    if (isWhole) return emptyState("No counts", `Nothing of ${span} was read.`);
+    return emptyState(
+      "Some counts are missing",
+      `A part of ${span} was not read. The rest has no ${events}.`,
+    );
   }
 
   /** Reads again, for the button next to an error. */

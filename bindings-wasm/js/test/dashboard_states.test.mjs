@@ -124,6 +124,119 @@ describe("the range picker", () => {
     await ready(tab);
     assert.match(await tab.locator(".picker summary").textContent(), /GMT\+1/);
   });
+
+  // In this night, clocks in Berlin show the time from 02:00 to 03:00 twice.
+  for (const range of [
+    "2025-10-26T00:30:00Z/2025-10-26T02:00:00Z",
+    "2025-10-25T22:00:00Z/2025-10-26T00:30:00Z",
+    "2025-10-26T00:30:00Z/2025-10-26T01:30:00Z",
+    "2025-10-26T01:30:00Z/2025-10-26T03:00:00Z",
+  ]) {
+    test(`keeps a range that the viewer does not change when clocks go back: ${range}`, async (t) => {
+      const { tab } = await opened(t, { hash: `range=${range}&zone=Europe/Berlin` });
+      await tab.locator(".picker summary").click();
+      await tab.locator(".between .primary").click();
+      await ready(tab);
+      assert.equal(await tab.locator(".picker details[open]").count(), 0);
+      assert.match(tab.url(), new RegExp(`range=${range}`));
+    });
+  }
+});
+
+describe("a view whose code can't be loaded", () => {
+  const heatmap = (path) => path.includes("/dashboard-heatmap-");
+
+  test("says so in its place, and loads when the server answers: in the dashboard", async (t) => {
+    const { world, tab } = await opened(t);
+    world.lacks = heatmap;
+    await tab.getByRole("tab", { name: "Over time" }).click();
+    const place = tab.locator("tallyfold-heatmap");
+    await place.getByRole("alert").getByText("could not be loaded").waitFor();
+    const again = place.getByRole("button", { name: "Try again" });
+    const asked = world.asked.length;
+    await again.click();
+    await again.waitFor();
+    assert.ok(world.asked.slice(asked).some(heatmap));
+    // The other views are there, and the page can be used.
+    await tab.locator("tallyfold-trend canvas").first().waitFor();
+    world.lacks = () => false;
+    await again.focus();
+    await tab.keyboard.press("Enter");
+    await place.locator("tbody td").first().waitFor();
+    assert.equal(await place.getByRole("alert").count(), 0);
+    await ready(tab);
+  });
+
+  test("says so in its place, and loads when the server answers: alone", async (t) => {
+    const { world, tab } = await opened(t, {
+      element: '<tallyfold-heatmap src="/tallyfold"></tallyfold-heatmap>',
+      prepare: (world) => {
+        world.lacks = heatmap;
+      },
+    });
+    const place = tab.locator("tallyfold-heatmap");
+    const again = place.getByRole("button", { name: "Try again" });
+    await again.waitFor();
+    world.lacks = () => false;
+    await again.click();
+    await place.locator("tbody td").first().waitFor();
+    assert.equal(await place.getByRole("alert").count(), 0);
+  });
+
+  test("leaves the page to report that it has read the counts", async (t) => {
+    const { world, tab } = await opened(t);
+    world.lacks = heatmap;
+    await tab.getByRole("tab", { name: "Over time" }).click();
+    await tab.locator("tallyfold-heatmap").getByRole("alert").waitFor();
+    const loaded = tab.evaluate(
+      () => new Promise((resolve) => addEventListener("tallyfold-load", () => resolve(true))),
+    );
+    await tab.getByRole("button", { name: "Refresh" }).click();
+    assert.equal(await loaded, true);
+  });
+});
+
+describe("without events, a view says only what is known", () => {
+  const MORNING = { start: "2026-03-10T00:00:00Z", end: "2026-03-10T06:00:00Z" };
+  const nobody = { integration: ["Nobody"] };
+  const EARLIER = { start: "2026-03-09T00:00:00Z", end: "2026-03-09T06:00:00Z" };
+  const silent = new World({ seed: undefined });
+
+  for (const name of ["destinations", "heatmap", "values"]) {
+    for (const [what, where, wanted] of [
+      ["all was read", {}, "No events were counted in Mar 10, 00:00 – Mar 11, 00:00."],
+      [
+        "a part is missing",
+        {},
+        "A part of Mar 10, 00:00 – Mar 11, 00:00 was not read. The rest has no events.",
+      ],
+      ["nothing was read", {}, "Nothing of Mar 10, 00:00 – Mar 11, 00:00 was read."],
+      [
+        "the filter matches nothing",
+        nobody,
+        "No events that match the filter were counted in Mar 10, 00:00 – Mar 11, 00:00.",
+      ],
+      [
+        "a part is missing, and the filter matches nothing",
+        nobody,
+        "A part of Mar 10, 00:00 – Mar 11, 00:00 was not read. The rest has no events that match the filter.",
+      ],
+    ]) {
+      test(`${name}: ${what}`, async (t) => {
+        const { world, tab } = await opened(t, {
+          element: `<tallyfold-${name}></tallyfold-${name}>`,
+        });
+        const ranges = { "a part": MORNING, nothing: EARLIER };
+        const [, range = DAY] = Object.entries(ranges).find(([it]) => what.startsWith(it)) ?? [];
+        // The filter matches nothing although there are events.
+        const from = what.includes("filter") ? world : silent;
+        const table = await delivery(from, undefined, range);
+        await set(tab, `tallyfold-${name}`, { table, range: DAY, where });
+        const said = tab.locator(`tallyfold-${name} [part=empty] p`);
+        assert.equal((await said.textContent()).trim(), wanted);
+      });
+    }
+  }
 });
 
 describe("a view that stands alone", () => {

@@ -37,6 +37,8 @@ export class World {
   asked = [];
   element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
   lang = 'lang="en"';
+  /** Which modules of the page the server does not have: told by their paths. */
+  lacks = () => false;
   /** The folder of the page's modules. */
   modules = MODULES;
   #server;
@@ -94,9 +96,8 @@ export class World {
         <script type="module" src="/modules/dashboard.js"></script></head>
         <body><main>${this.element}</main></body></html>`);
     }
-    const text = await readFile(this.modules + path.replace("/modules/", "")).catch(
-      () => undefined,
-    );
+    const file = this.modules + path.replace("/modules/", "");
+    const text = this.lacks(path) ? undefined : await readFile(file).catch(() => undefined);
     response.setHeader("content-type", "text/javascript");
     if (text === undefined) response.writeHead(path === "/favicon.ico" ? 204 : 404);
     return response.end(text);
