@@ -326,6 +326,30 @@ fn the_end_of_an_alert_is_sent_if_the_answer_to_its_beginning_was_lost() {
     );
 }
 
+/// The check that resolves an incident is the only one that reports it. Its receiver may be down then, or not be named.
+#[test]
+fn a_late_message_about_an_end_is_the_message_of_that_check() {
+    let mut ended = finding("a", Status::Resolved);
+    ended.sentence = "a was bad; over".to_owned();
+    let ended = [ended];
+    for kind in [ReceiverKind::Webhook, ReceiverKind::Alertmanager] {
+        let own = || receiver(kind, |_| {});
+        let begun = run(&[firing("a")], own(), &Notified::default(), []);
+        let at_once = run(&ended, own(), &begun.notified, []).sent;
+        assert!(at_once[0].1.to_string().contains("a was bad; over"));
+        let down = run(&ended, own(), &begun.notified, vec![Some((500, "")); 99]);
+        let other = receiver(ReceiverKind::Slack, |_| {});
+        let unnamed = run(&ended, other, &begun.notified, []);
+        for missed in [down, unnamed] {
+            assert_eq!(run(&[], own(), &missed.notified, []).sent, at_once);
+            // The incident may come back before the message is sent.
+            let again = run(&[firing("a")], own(), &missed.notified, []);
+            let lost = run(&[], own(), &again.notified, []).sent;
+            assert!(!lost[0].1.to_string().contains("01:00:00Z"), "{lost:?}");
+        }
+    }
+}
+
 #[test]
 fn a_refused_message_does_not_prevent_the_others() {
     let both = [firing("a"), firing("b")];

@@ -64,6 +64,9 @@ pub(crate) struct Alert {
     /// Whether the receiver may not know the alert, because its answer to the message was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_in_doubt: bool,
+    /// When the incident ended, if the receiver has not accepted the message about its end yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<Timestamp>,
 }
 
 /// Alerts by the identifiers of their incidents.
@@ -167,6 +170,21 @@ impl Current {
             .collect()
     }
 
+    /// Records the ends of the alerts that a receiver was notified of. Only this check has the resolved incidents, and a later run
+    /// may have to send the messages about their ends.
+    pub(crate) fn record_ends(&self, notified: &mut Alerts) {
+        for (id, alert) in notified {
+            if let Some(end) = self.resolved.get(id) {
+                alert.sentence.clone_from(&end.alert.sentence);
+                alert.finding.clone_from(&end.alert.finding);
+                alert.incident.clone_from(&end.alert.incident);
+                alert.ended = Some(end.at);
+            } else if self.is_firing(id) || self.silenced.contains(id) {
+                alert.ended = None;
+            }
+        }
+    }
+
     /// Returns the alerts that a receiver was notified of and that are over. An alert may end without a resolved
     /// incident, for example because the state of checks was removed.
     pub(crate) fn over(&self, notified: &Alerts) -> Vec<(String, Over)> {
@@ -174,14 +192,7 @@ impl Current {
             .iter()
             .filter(|(id, _)| !self.is_firing(id) && !self.is_kept(id));
         let over = gone.map(|(id, alert)| {
-            let mut alert = alert.clone();
-            let end = self.resolved.get(id);
-            if let Some(end) = end {
-                alert.sentence.clone_from(&end.alert.sentence);
-                alert.finding.clone_from(&end.alert.finding);
-                alert.incident.clone_from(&end.alert.incident);
-            }
-            let at = end.map_or(self.now, |end| end.at);
+            let (alert, at) = (alert.clone(), alert.ended.unwrap_or(self.now));
             (id.clone(), Over { alert, at })
         });
         over.collect()
@@ -220,6 +231,7 @@ impl Alert {
             incident: json_of(incident),
             earlier: Vec::new(),
             is_in_doubt: false,
+            ended: None,
             rule,
         }
     }

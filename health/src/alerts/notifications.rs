@@ -177,7 +177,7 @@ impl Notifications {
     pub fn new<'c>(
         found: impl Into<Found<'c>>,
         receivers: impl IntoIterator<Item = Receiver>,
-        notified: Notified,
+        mut notified: Notified,
         options: &NotifyOptions,
         now: Timestamp,
     ) -> Result<Self> {
@@ -189,9 +189,13 @@ impl Notifications {
                 return Err(Error::argument("name", Code::InvalidArgument, message));
             }
         }
+        let current = Current::of(found.into(), options, now);
+        for alerts in notified.receivers.values_mut() {
+            current.record_ends(alerts);
+        }
         Ok(Self {
             receivers,
-            current: Current::of(found.into(), options, now),
+            current,
             options: options.clone(),
             notified,
             busy: None,
