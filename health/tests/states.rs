@@ -416,6 +416,19 @@ fn a_rule_without_counts_is_unjudged_and_keeps_its_state() {
         check.unjudged[0].reason,
         "there is not enough history, or no group has at least 100 events"
     );
+    assert!(check.healthy);
+    // Rules that can never judge such counts report nothing, so their silence does not mean that all is well.
+    let ungrouped = table.group_by::<&str>(&[]).unwrap();
+    let grouped = Rules::parse(
+        "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'threshold'\nmeasure = 'error_rate'\nby = ['integration']\nabove = '1%'",
+    );
+    let check = grouped
+        .unwrap()
+        .check(&delivery(&ungrouped), &State::default(), now)
+        .unwrap();
+    let reason = &check.unjudged[0].reason;
+    assert!(reason.contains("not grouped by"), "{reason}");
+    assert!(!check.healthy && check.findings.is_empty());
 }
 
 #[test]

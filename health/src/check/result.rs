@@ -20,7 +20,7 @@ pub struct Check {
     /// How many windows all rules together have judged; each group counts its own windows.
     pub judged: u64,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
-    /// provisional. Also false if there are no recent counts.
+    /// provisional. Also false if there are no recent counts, or if no rule can judge the counts.
     pub healthy: bool,
     /// Rules that could not judge anything, with the reason.
     pub unjudged: Vec<Unjudged>,

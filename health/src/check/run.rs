@@ -113,14 +113,17 @@ impl Rules {
             left_out: 0,
             state: State::default(),
         };
-        let mut over = Vec::new();
+        let (mut over, mut can_judge) = (Vec::new(), false);
         check.state.identity = identity.with(&state.identity, "state")?;
         for chunk in self.chunks(endpoints) {
             let mut tasks = Vec::new();
             for rule in chunk {
                 let before = state.rule(&rule.name);
                 match task(self, rule, endpoints) {
-                    Ok(task) => tasks.push((task.since(before, now), before, task)),
+                    Ok(task) => {
+                        can_judge = true;
+                        tasks.push((task.since(before, now), before, task));
+                    }
                     Err(NoTask::Error(error)) => return Err(error),
                     Err(NoTask::Reason(reason)) => {
                         check.unjudged.push(unjudged(rule, reason));
@@ -160,7 +163,7 @@ impl Rules {
         let stale = latest.and_then(|latest| stale(latest, now));
         // Without any counts, `unjudged` already has a reason for each rule.
         let is_recent = latest.is_some() && stale.is_none();
-        check.healthy = is_recent && !check.findings.iter().any(is_bad);
+        check.healthy = can_judge && is_recent && !check.findings.iter().any(is_bad);
         check.unjudged.extend(stale);
         Ok(check)
     }

@@ -411,7 +411,8 @@ class Check:
     """How many windows all rules together have judged; each group counts its own windows."""
     healthy: bool
     """Whether all is well. False if a warning or critical finding fires or is unjudged, unless the
-    finding is silenced or provisional. Also false if there are no recent counts.
+    finding is silenced or provisional. Also false if there are no recent counts, or if no rule can
+    judge the counts.
     """
     unjudged: list[Unjudged]
     """Rules that could not judge anything, with the reason."""

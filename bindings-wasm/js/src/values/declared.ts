@@ -641,7 +641,8 @@ export interface Check {
   readonly judged: bigint;
   /**
    * Whether all is well. False if a warning or critical finding fires or is unjudged, unless the
-   * finding is silenced or provisional. Also false if there are no recent counts.
+   * finding is silenced or provisional. Also false if there are no recent counts, or if no rule
+   * can judge the counts.
    */
   readonly healthy: boolean;
   /** Rules that could not judge anything, with the reason. */
