@@ -338,12 +338,12 @@ pub(super) struct Checks {
 }
 
 /// The outcomes of one cluster's checks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Outcome {
     /// Whether the last check failed; `None` until the first check has ended.
     is_failing: Option<bool>,
-    /// When the last successful check ended; `None` before the first.
-    succeeded: Option<Instant>,
+    /// When the last successful check ended; before the first, when the checks began.
+    succeeded: Instant,
     /// The number of firing incidents that are neither acknowledged nor silenced, by severity, in the last check that could judge
     /// the cluster, or in the stored state before the first check.
     firing: BTreeMap<Severity, u64>,
@@ -361,12 +361,11 @@ impl Checks {
         }
     }
 
-    /// Returns the end of the last successful check, for the cluster with the oldest one. Returns `None` until each cluster has
-    /// had a successful check.
+    /// Returns the end of the last successful check, for the cluster with the oldest one. For a cluster without a successful check,
+    /// returns when its checks began.
     pub(super) fn succeeded(&self) -> Option<Instant> {
         let clusters = self.clusters.borrow();
-        let succeeded = clusters.values().map(|outcome| outcome.succeeded);
-        succeeded.min().flatten()
+        clusters.values().map(|outcome| outcome.succeeded).min()
     }
 
     /// Counts the firing incidents of each cluster that was judged. The numbers of the other clusters stay the same.
@@ -459,8 +458,9 @@ impl<'a> Checking<'a> {
                 hold.is_some_and(|hold| hold.until.is_none_or(|until| job.now < until))
             };
             let outcome = Outcome {
+                is_failing: None,
+                succeeded: Instant::now(),
                 firing: firing(state.incidents().filter(|one| !is_held(one))),
-                ..Outcome::default()
             };
             clusters.insert(cluster.name.clone(), outcome);
             let reported = state.incidents().map(key_of).collect();
@@ -512,7 +512,7 @@ impl<'a> Checking<'a> {
             self.checks.update(&cluster.name, |outcome| {
                 outcome.is_failing = Some(is_failing);
                 if !is_failing {
-                    outcome.succeeded = Some(Instant::now());
+                    outcome.succeeded = Instant::now();
                 }
             });
             if is_failing {
@@ -1160,8 +1160,12 @@ mod tests {
         let flags = Line::parse_from(["test"]).service;
         let app = App::new(&flags, &Rc::new(Stderr::new(true, false))).unwrap();
         let checks = Checks::default();
-        let outcomes = [("eu".to_owned(), Outcome::default())];
-        checks.clusters.replace(outcomes.into());
+        let outcome = Outcome {
+            is_failing: None,
+            succeeded: Instant::now(),
+            firing: BTreeMap::new(),
+        };
+        checks.clusters.replace([("eu".to_owned(), outcome)].into());
         let mut reported = Reported::new();
         let fires = key_of(&incident());
         let failed = |text: &str| [text.to_owned(), String::new()];

@@ -496,7 +496,7 @@ const CHECK_FAILURES: Meter = Meter::counter(
 );
 const CHECK_AGE: Meter = Meter::seconds(
     "tallyfold_run_check_age_seconds",
-    "Time since the last successful check, for the cluster where this time is longest",
+    "Time since the last successful check, or since the start or reload if none succeeded, for the cluster where this time is longest",
 );
 const INCIDENTS: Meter = Meter::gauge(
     "tallyfold_run_incidents",
