@@ -59,8 +59,8 @@ impl Exit {
         }
     }
 
-    /// Combines the results of all clusters, each of them `None` or the exit code of a failure. Returns the first failure if all
-    /// clusters have failed, and `Missing` if only some have failed.
+    /// Combines the results of all clusters. `failures` has an entry for each cluster: its exit code if it has failed,
+    /// otherwise `None`. Returns the first exit code if all clusters have failed, and `Missing` if only some have failed.
     pub(crate) fn of_clusters(failures: &[Option<Exit>]) -> Self {
         match failures.iter().find_map(|exit| *exit) {
             None => Self::Fine,

@@ -194,7 +194,8 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// Returns the path of the file that replaces the one at `path`, and the metadata of the old file, if there is one.
+/// Returns the path of the file to replace, which is the target if `path` is a link, and the metadata of the old file, if
+/// there is one.
 fn replaced(path: &Path) -> io::Result<(PathBuf, Option<fs::Metadata>)> {
     Ok(match if_exists(fs::metadata(path))? {
         Some(old) => (fs::canonicalize(path)?, Some(old)),

@@ -48,12 +48,12 @@ const SECOND: &str = r#"
 "#;
 
 const PUSH: &str = r"
-# A destination of pushed counts, by its name: tallyfold push collector
+# A destination for pushed counts. To push to it, run: tallyfold push collector
 #[push.collector]
 ";
 
 const CHECK: &str = r"
-# Files of tallyfold check. Without a rules file, the command uses the standard rules, which
+# Files that tallyfold check uses. Without a rules file, the command uses the standard rules, which
 # tallyfold init --rules health.toml writes to a file.
 #[check]
 ";
@@ -136,7 +136,7 @@ fn add_all(text: &mut String, head: &str, section: (Section, &[Argument])) {
 fn head_of(kind: ReceiverKind) -> String {
     let (about, name) = (kind.about(), example_of(kind));
     let about = about.replacen('a', "A", 1);
-    format!("\n# {about}, by its name: tallyfold check --{kind} {name}\n#[{kind}.{name}]\n")
+    format!("\n# {about}. To notify it, run: tallyfold check --{kind} {name}\n#[{kind}.{name}]\n")
 }
 
 fn shown(section: Section) -> impl Iterator<Item = Key> {

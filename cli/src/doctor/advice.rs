@@ -10,7 +10,7 @@ pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
     }
     let found = BY_CODE.iter().find(|(known, _)| *known == code);
     // The default is never used: a test checks that there is advice for each code.
-    found.map_or("Report this as a bug of tallyfold.", |(_, advice)| advice)
+    found.map_or("Report this as a bug in tallyfold.", |(_, advice)| advice)
 }
 
 /// Returns the advice for a status, if there is advice that is more specific than the advice for the code.
@@ -55,9 +55,9 @@ const LARGE: &str = "Request less at once: a shorter range, or fewer dimensions 
 const LIMIT: &str = "The response is larger than tallyfold's limits allow: use shorter windows (--window) or fewer dimensions (--by).";
 
 const NOT_HERE: &str =
-    "Report this as a bug of tallyfold: no check of this command should lead to it.";
+    "Report this as a bug in tallyfold: no check of this command should cause this error.";
 
-const SETTING: &str = "Correct the setting that is named; `tallyfold init` writes a configuration with an explanation of each.";
+const SETTING: &str = "Correct the setting that the message names; `tallyfold init` writes a configuration that explains each setting.";
 
 #[rustfmt::skip]
 const BY_CODE: &[(Code, &str)] = &[
@@ -65,8 +65,8 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::UnknownArgument, SETTING),
     (Code::InvalidArgument, SETTING),
     (Code::InvalidRules, NOT_HERE),
-    (Code::InvalidBaseAddress, "Write the address as https://host.example, with a prefix if there is one, and nothing after it."),
-    (Code::InsecureBaseAddress, "Use https. Only if nobody else uses the network in between, set --dangerously-allow-http."),
+    (Code::InvalidBaseAddress, "Write the address as https://host.example, followed only by a path prefix if your operator has named one."),
+    (Code::InsecureBaseAddress, "Use https. Set --dangerously-allow-http only if nobody else uses the network in between."),
     (Code::SecretInBrowser, NOT_HERE),
     (Code::InvalidTimestamp, NOT_HERE),
     (Code::InvalidWindow, NOT_HERE),
@@ -82,15 +82,15 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::UnsupportedByFormat, NOT_HERE),
     (Code::OutOfOrder, NOT_HERE),
     (Code::TokenRefused, "Check the client id, the client secret and the audience with the operator of the service; the service does not report which of them it refused."),
-    (Code::InvalidTokenResponse, "Check the address: what answers there is not a token endpoint as the reference describes it."),
+    (Code::InvalidTokenResponse, "Check the address: the response is not what the service's reference describes for a token endpoint."),
     (Code::InvalidTokenLifetime, "Show the operator this message: the lifetime of the token can't be read."),
-    (Code::TokenRejected, "Check the audience of this API: a token of one API is not valid for the other. Then check that the id may use this API."),
+    (Code::TokenRejected, "Check the audience of this API: a token of one API is not valid for the other. Then check that the client id may use this API."),
     (Code::TokenProviderFailed, NOT_HERE),
     (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway requires you to log in first."),
     (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall in between may also have answered."),
     (Code::RateLimited, "Wait, and send fewer requests: lower --concurrency, or use fewer jobs at the same time."),
     (Code::RetryLater, "Wait for the time in the message, or allow longer waits with --longest-retry-wait."),
-    (Code::ServerError, "Wait and try again: the service, or a gateway before it, has failed. If it lasts, ask the operator."),
+    (Code::ServerError, "Wait and try again: the service, or a gateway in front of it, has failed. If the failure persists, ask the operator."),
     (Code::UnexpectedStatus, "Check the address, and show the operator this message: the reference does not show what this status means."),
     (Code::NetworkFailed, BROKEN),
     (Code::TimedOut, "Check whether a firewall drops packets in between; if the service is only slow, allow more time with --timeout 60s."),
@@ -136,15 +136,15 @@ const BY_TROUBLE: &[(&str, &str)] = &[
     ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
     ("EACCES", "Check the firewall of this machine, and what its sandbox permits (systemd, SELinux, a container's policy): the operating system refuses the connection."),
     ("ProxyError", "Check the address of the proxy and what it allows; the variable NO_PROXY exempts hosts from it."),
-    ("SSLError", "Check that the server speaks https at this port; an address with http:// may be meant, or another port."),
+    ("SSLError", "Check that the server speaks https at this port; otherwise the address needs http:// or another port."),
     ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Otherwise check the port: what answers there does not speak HTTP."),
     ("DecodingError", "Check the proxy or gateway in between: the compressed response is damaged."),
     ("CERT_HAS_EXPIRED", "Ask the operator of the server to renew its certificate; check the clock of this machine too."),
-    ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate is valid only from a later time on."),
-    ("ERR_TLS_CERT_ALTNAME_INVALID", "Use the name that the certificate is for as the address, or ask for a certificate with this name."),
+    ("CERT_NOT_YET_VALID", "Check the clock of this machine: by this clock, the certificate is not valid yet."),
+    ("ERR_TLS_CERT_ALTNAME_INVALID", "Use a hostname that the certificate contains, or ask the operator of the server for a certificate that contains the hostname you use."),
     ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has its own certificate authority, or a proxy that intercepts TLS, set its certificate file with --ca-file (or ca_file in the configuration). If neither is the case, the server does not send its intermediate certificate: ask its operator."),
     ("CERT_REVOKED", "Do not continue: the certificate was revoked. Ask the operator of the server for a new one."),
-    ("CERT_UNTRUSTED", "Ask the operator of the server for a certificate that can be verified; set the certificate file of your own authority with --ca-file."),
+    ("CERT_UNTRUSTED", "If your company has its own certificate authority, set its certificate file with --ca-file; otherwise ask the operator of the server for a certificate that can be verified."),
 ];
 
 #[cfg(test)]

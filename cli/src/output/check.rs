@@ -180,8 +180,8 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
     }
 }
 
-/// Returns the clusters that the check knows nothing about, so that it can't report that all is well. A replay has none, because
-/// it is about the past.
+/// Returns the clusters without any result. If there are any, the check can't report that all is well. Returns none for a
+/// replay, because it is about the past.
 fn unjudged(report: &CheckReport) -> impl Iterator<Item = &Missing> {
     let missing = report.missing.iter();
     missing.filter(|_| report.asked.replay.is_none())

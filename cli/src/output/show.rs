@@ -198,7 +198,7 @@ impl Picked {
         Self::of_frames(frames, ranking)
     }
 
-    /// Selects and orders the rows of frames. For each frame, `frames` contains whether the frame is a series.
+    /// Selects and orders the rows of frames. The flag of each frame is true for a series.
     pub(crate) fn of_frames<'a>(
         frames: impl Iterator<Item = (&'a dyn Frame, bool)>,
         ranking: Ranking,

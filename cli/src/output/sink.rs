@@ -95,7 +95,7 @@ fn is_file_or_device(path: &Path) -> bool {
     path != Path::new("-") && path != Path::new("/dev/stdout")
 }
 
-/// Checks that [`write_to`] could write to this path, so that a command can fail before it reads what it would write.
+/// Checks that [`write_to`] could write to this path, so that a command can fail before it queries the service.
 ///
 /// # Errors
 /// For a folder, and for a file that can't be created.

@@ -249,7 +249,7 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     Some((format!("{window} corrected: {errors} errors"), false))
 }
 
-/// Returns the explanations of the marks that the view shows above windows.
+/// Returns the explanations of the marks `~` and `!`, as far as the view shows them above windows.
 fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
     let signs = [

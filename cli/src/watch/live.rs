@@ -214,7 +214,7 @@ fn show_attempt(shared: &Shared, position: usize, attempt: &Attempt, trouble: &R
 /// Returns the window between two timestamps in milliseconds since 1970.
 ///
 /// # Errors
-/// For timestamps outside of the years 0 to 9999, and unless the start is before the end.
+/// For timestamps outside of the years 0 to 9999, and if the start is not before the end.
 pub(crate) fn window_of(start_ms: i64, end_ms: i64) -> Result<Window> {
     let at = |ms| {
         Timestamp::from_unix_ms(ms)

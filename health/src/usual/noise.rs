@@ -1,11 +1,11 @@
-//! How far the counts of a group usually deviate from the expected counts, learned from the group's last weeks.
+//! How far the counts of a group usually deviate from the expected counts, learned from the group's most recent weeks.
 
 use std::collections::BTreeMap;
 
 use super::calendar::Calendar;
 use super::past::{Compare, Look, Past};
 
-/// The number of days of a group from which the noise is learned.
+/// The noise of a group is learned from at most this many days.
 pub(crate) const DAYS: usize = 28;
 
 /// With fewer days than this, the noise is [`Prior::unknown`].
@@ -51,7 +51,7 @@ impl Prior {
     }
 }
 
-/// How sums of windows are compared to learn how much they vary: [`Past::look`] or [`Past::rise`].
+/// The function that compares a sum of windows with the expected sum: [`Past::look`] or [`Past::rise`].
 pub(crate) type Looking<'p> = fn(&Past<'p>, usize, usize) -> Option<Look>;
 
 /// How much a group varies.
@@ -61,8 +61,8 @@ pub(crate) struct Noise {
     pub(crate) phi: f64,
     /// The value of `phi` on the median day; lower than `phi` itself if incidents are common.
     pub(crate) calm: f64,
-    /// The scores from which a count is remarkable, on the upper and on the lower side. On all but a few days, the scores
-    /// of the group stay below these limits.
+    /// A count is remarkable if the absolute value of its score reaches a limit: the first if the count is too high, the
+    /// second if it is too low. On all but a few days, the scores of the group stay below these limits.
     pub(crate) limits: [f64; 2],
 }
 
@@ -82,7 +82,7 @@ impl Noise {
         1.0 + self.phi * expected
     }
 
-    /// Returns the score from which a count is remarkable, on the upper or the lower side.
+    /// Returns the limit for counts that are too high, or the limit for counts that are too low.
     pub(crate) fn limit(&self, is_high: bool) -> f64 {
         self.limits[usize::from(!is_high)]
     }

@@ -17,7 +17,7 @@ use crate::output::safe::{fit, width};
 use crate::watch::history::{Line, Stage};
 use crate::watch::state::{Order, State, name_of};
 
-/// A column of the table, in its order on the screen.
+/// The columns of the table, in their order on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Rank,
