@@ -181,6 +181,7 @@ mod tests {
             incident: r#"{"parts":[]}"#.to_owned(),
             earlier: Vec::new(),
             is_in_doubt: false,
+            ended: None,
         }
     }
 
