@@ -73,7 +73,7 @@ fn each_invalid_certificate_gets_its_own_advice() {
         ),
         (
             found("other.example", |_| {}, true),
-            "name that the certificate is for",
+            "hostname that the certificate contains",
         ),
     ] {
         assert_eq!(found.failure(), ("tls", "network_failed", 4), "{advice}");
@@ -101,7 +101,7 @@ fn a_self_signed_certificate_in_the_file_is_trusted_for_its_name() {
     assert!(
         other
             .text("tls")
-            .contains("name that the certificate is for"),
+            .contains("hostname that the certificate contains"),
         "{}",
         other.text("tls")
     );
