@@ -18,7 +18,7 @@ import readers
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parsed
-from support import connect, record
+from support import connect, interrupting_at, record
 
 import tallyfold
 
@@ -553,6 +553,43 @@ def test_of_two_processes_one_pushes(
     assert refused == ["out_of_order"]
     one.push("otlp", OTLP, transport=target)
     assert len(target.times) == 3
+
+
+# The collector closes a file that an interrupt has left open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("work", ["add", "push"])
+def test_an_interrupt_at_any_moment_keeps_nobody_out(
+    work: str, revisions: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # None of the hundreds of files has to survive a power failure.
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    for position in itertools.count():
+        path, target = tmp_path / f"{position}.json", Target()
+        ledger = tallyfold.Ledger(path)
+        if work == "push":
+            ledger.add(*revisions[0])
+        try:
+            with interrupting_at(position):
+                if work == "add":
+                    ledger.add(*revisions[0])
+                else:
+                    ledger.push("otlp", OTLP, transport=target)
+        except KeyboardInterrupt:
+            # The frames of the interrupted call still exist here.
+            if ledger.state is None:
+                ledger.add(*revisions[0])
+            ledger.push("otlp", OTLP, transport=target)
+            again = tallyfold.Ledger(path)
+            assert again.state == revisions[0][1]
+            again.add(*revisions[1])
+            again.push("otlp", OTLP, transport=target)
+            assert target.totals[-1]["a", "success"] == 3
+            assert sorted(target.times) == target.times
+            assert list(tmp_path.iterdir()) == [path]
+            path.unlink()
+        else:
+            assert position > 100
+            return
 
 
 def test_totals_of_an_older_file_go_on_from_there(
