@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -328,8 +329,17 @@ def test_a_total_that_prometheus_rounds_is_a_warning() -> None:
     with connect(sandbox) as client:
         revisions = client.follow(*QUERY, window="15m", end="2026-01-01T00:30:00Z")
         ledger.add(next(revisions), "one")
+        second, before = next(revisions), ledger.save()
+        with (
+            warnings.catch_warnings(action="error"),
+            pytest.raises(tallyfold.InexactCountWarning),
+        ):
+            ledger.add(second, "two")
+        # An error leaves the ledger unchanged, so the revision can be added again.
+        assert ledger.save() == before
         with pytest.warns(tallyfold.InexactCountWarning, match="9007199254740993, is above 2"):
-            ledger.add(next(revisions), "two")
+            ledger.add(second, "two")
+        assert ledger.state == "two"
         revisions.close()
 
 

@@ -96,7 +96,7 @@ class Ledger:
         """Stores a revision, and the state of its follow after it: `revisions.state()`.
 
         The counts are added if the window is settled. If a total becomes larger than 2^53, which
-        Prometheus rounds, the ledger issues an `InexactCountWarning`.
+        Prometheus rounds, the ledger first issues an `InexactCountWarning`.
 
         Args:
             revision: the revision.
@@ -119,9 +119,10 @@ class Ledger:
         with self._lock:
             before = self._totals
             added = before.added(revision, state, allow_gap, Now.read().unix_ms)
-            totals = self._store(added)
-        if before.inexact is None and totals.inexact is not None:
-            warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
+            # Warns first, because a filter may turn the warning into an error.
+            if before.inexact is None and added.inexact is not None:
+                warnings.warn(added.inexact, InexactCountWarning, stacklevel=2)
+            self._store(added)
 
     def push(
         self,
