@@ -218,7 +218,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
 
 class AsyncReader:
-    """Drives the calls of a follow one after the other, until it is closed."""
+    """Drives the calls of a follow until it is closed."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class AsyncReader:
         self._limit = limit
         self.check = check
         self._closed = asyncio.Event()
-        self._reading: asyncio.Task[None] | None = None
+        self._readings: set[asyncio.Task[None]] = set()
 
     def is_closed(self) -> bool:
         """Whether the reader was closed."""
@@ -239,9 +239,11 @@ class AsyncReader:
 
     async def drive(self, call: Call[CountTable]) -> None:
         """Drives the call to its end, or until the reader is closed."""
-        self._reading = asyncio.create_task(self._drive(call))
+        reading = asyncio.create_task(self._drive(call))
+        self._readings.add(reading)
+        reading.add_done_callback(self._readings.discard)
         try:
-            await self._reading
+            await reading
         except asyncio.CancelledError:
             # `close` cancels the reading, but not the task that waits for it.
             task = asyncio.current_task()
@@ -257,9 +259,10 @@ class AsyncReader:
     async def close(self) -> None:
         """Closes the reader, which ends its waits and transfers."""
         self._closed.set()
-        if self._reading is not None and not self._reading.done():
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
+        for reading in self._readings:
+            reading.cancel()
+        if self._readings:
+            await asyncio.wait(self._readings)
 
 
 class _Limit:
