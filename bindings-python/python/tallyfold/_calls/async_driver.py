@@ -41,7 +41,7 @@ AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[
 class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     """A client's machine, and the tasks that drive its calls."""
 
-    __slots__ = ("_limits", "_lock", "_token_moved", "_use")
+    __slots__ = ("_calls", "_limits", "_lock", "_token_moved", "_use")
 
     _function: Callable[..., Any] = staticmethod(async_function)
 
@@ -57,6 +57,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         # in the same thread.
         self._lock = threading.RLock()
         self._use: _Use | None = None
+        self._calls: set[Call[Any]] = set()
         self._limits: set[_Limit] = set()
 
     async def _run(self, call: Call[T]) -> T:
@@ -89,6 +90,11 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         loop = running_loop() or asyncio.get_running_loop()
         with self._lock:
             if self._use is None or self._use.is_over():
+                # Calls in a loop that was closed never end, and nothing in it can be woken. One of
+                # them may be fetching the token that later calls wait for.
+                self._token_moved = None
+                while self._calls:
+                    self._calls.pop().close()
                 self._use = _Use(loop)
             use = self._use
             if use.loop is not loop:
@@ -102,6 +108,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _drive(self, call: Call[T]) -> None:
         """Drives the call to its end. Closes the call, whatever has ended it."""
+        self._calls.add(call)
         try:
             while not await self._advance(call):
                 # Not in `_advance`, so that exceptions of the function keep their traceback.
@@ -114,6 +121,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             # Calls that wait for this one must be woken, even if the task is cancelled. So this
             # doesn't await.
             call.close()
+            self._calls.discard(call)
             self._wake()
 
     async def _advance(self, call: Call[T]) -> bool:
