@@ -799,6 +799,12 @@ def test_a_request_that_is_shown_keeps_its_secrets() -> None:
     assert PATH in repr(request)
 
 
+def test_a_request_can_be_a_key() -> None:
+    one, same = (PageRequest("POST", PATH, {"cookie": "a=b"}, scope_of(PATH)) for _ in range(2))
+    assert {one: "found"}[same] == "found"
+    assert PageRequest("POST", PATH, {}, {}) not in {one}
+
+
 def test_a_server_that_never_waits_for_the_visitor_blocks_nobody(
     sandbox: tallyfold.Sandbox,
 ) -> None:

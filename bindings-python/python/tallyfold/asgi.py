@@ -130,9 +130,9 @@ class PageRequest:
     """The method."""
     path: str
     """The path."""
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False, hash=False)
     """The headers, with names in lower case; repeated ones are joined."""
-    scope: Scope = field(repr=False)
+    scope: Scope = field(repr=False, hash=False)
     """The ASGI scope, for example for `starlette.requests.Request(scope)`. It also contains what
     middleware has added."""
 
