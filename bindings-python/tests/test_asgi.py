@@ -427,6 +427,32 @@ def test_a_store_that_fails_does_no_harm(sandbox: tallyfold.Sandbox) -> None:
     run(test)
 
 
+def test_a_store_has_a_second_to_store_an_answer(
+    sandbox: tallyfold.Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tallyfold.asgi.STORE_PATIENCE", 0.05)
+    stored: list[str] = []
+
+    class Silent:
+        def get(self, _key: str) -> object:
+            return None
+
+        async def set(self, _key: str, _value: bytes) -> object:
+            try:
+                return await asyncio.Event().wait()
+            finally:
+                stored.append("ended")
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow, store=Silent())
+        assert (await post(app, PATH)).status_code == 200
+        async with asyncio.timeout(10):
+            while not stored:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.001)
+
+    run(test)
+
+
 def test_answers_give_way_when_there_is_no_room(sandbox: tallyfold.Sandbox) -> None:
     async def test() -> None:
         app = PageServer(client_of(sandbox), allow, memory_bytes=2500)

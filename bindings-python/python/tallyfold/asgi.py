@@ -89,7 +89,8 @@ LONGEST_BODY = 16 * 1024
 server reads only as much as the core needs to refuse it."""
 
 STORE_PATIENCE = 1.0
-"""How many seconds the server waits for a stored answer before it queries the service."""
+"""How many seconds the store may take to return an answer, or to store one. If it takes longer, the
+server queries the service, or drops what it wanted to store."""
 
 BUSY_SECONDS = 1
 """The `Retry-After`, in seconds, for a request that finds the queue full."""
@@ -157,7 +158,10 @@ class AnswerStore(Protocol):
         """Returns the bytes that were set under the key, or `None`."""
 
     def set(self, key: str, value: bytes, /) -> object:
-        """Stores bytes under a key. The store may drop them when it is full."""
+        """Stores bytes under a key. The store may drop them when it is full.
+
+        If it is a coroutine function, the server cancels it after a second.
+        """
 
 
 class PageServer:
@@ -456,9 +460,10 @@ class PageServer:
 
     async def _save(self, store: AnswerStore, key: str, body: bytes) -> None:
         try:
-            saved = store.set(key, sealed(key, body))
-            if inspect.isawaitable(saved):
-                await saved
+            async with asyncio.timeout(STORE_PATIENCE):
+                saved = store.set(key, sealed(key, body))
+                if inspect.isawaitable(saved):
+                    await saved
         except Exception:  # noqa: BLE001, S110 - a store may raise anything
             pass
 
