@@ -760,6 +760,62 @@ def test_large_answers_are_compressed() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("is_large", [True, False])
+def test_work_with_large_bodies_runs_in_threads(
+    is_large: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    to_thread, names = asyncio.to_thread, set[str]()
+
+    async def watched(work: Any, *arguments: Any) -> Any:
+        names.add(getattr(work, "func", work).__name__)
+        return await to_thread(work, *arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", watched)
+    monkeypatch.setattr("tallyfold.asgi.LEAST_IN_THREAD", 100 if is_large else 1_000_000)
+
+    async def test() -> None:
+        app = PageServer(client_of(tallyfold.Sandbox(seed=1)), lambda _: {"write_key": "web"})
+        response = await get(app, ranged())
+        assert response.headers["content-encoding"] == "gzip"
+        assert names == ({"narrow", "_packed"} if is_large else set())
+
+    run(test)
+
+
+def test_the_loop_gets_its_turn_between_windows() -> None:
+    async def test() -> None:
+        app = PageServer(client_of(tallyfold.Sandbox(seed=1)), allow)
+        await get(app, ranged())
+        path, _, query = ranged().partition("?")
+        scope = {**scope_of(path, query=query), "method": "GET"}
+        turns = 0
+        seen: list[int] = []
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        request = iter([{"type": "http.request"}])
+
+        async def receive() -> Any:
+            return next(request, None) or await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            if message.get("more_body"):
+                seen.append(turns)
+
+        counting = asyncio.create_task(count())
+        await app(scope, receive, send)
+        counting.cancel()
+        assert len(seen) == 97
+        assert len(set(seen)) == 97
+
+    run(test)
+
+
 def test_what_went_wrong_inside_stays_inside(
     sandbox: tallyfold.Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
