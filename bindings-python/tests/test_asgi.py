@@ -427,6 +427,32 @@ def test_a_store_that_fails_does_no_harm(sandbox: tallyfold.Sandbox) -> None:
     run(test)
 
 
+def test_a_store_has_a_second_to_store_an_answer(
+    sandbox: tallyfold.Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tallyfold.asgi.STORE_PATIENCE", 0.05)
+    stored: list[str] = []
+
+    class Silent:
+        def get(self, _key: str) -> object:
+            return None
+
+        async def set(self, _key: str, _value: bytes) -> object:
+            try:
+                return await asyncio.Event().wait()
+            finally:
+                stored.append("ended")
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow, store=Silent())
+        assert (await post(app, PATH)).status_code == 200
+        async with asyncio.timeout(10):
+            while not stored:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.001)
+
+    run(test)
+
+
 def test_answers_give_way_when_there_is_no_room(sandbox: tallyfold.Sandbox) -> None:
     async def test() -> None:
         app = PageServer(client_of(sandbox), allow, memory_bytes=2500)
@@ -734,6 +760,62 @@ def test_large_answers_are_compressed() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("is_large", [True, False])
+def test_work_with_large_bodies_runs_in_threads(
+    is_large: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    to_thread, names = asyncio.to_thread, set[str]()
+
+    async def watched(work: Any, *arguments: Any) -> Any:
+        names.add(getattr(work, "func", work).__name__)
+        return await to_thread(work, *arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", watched)
+    monkeypatch.setattr("tallyfold.asgi.LEAST_IN_THREAD", 100 if is_large else 1_000_000)
+
+    async def test() -> None:
+        app = PageServer(client_of(tallyfold.Sandbox(seed=1)), lambda _: {"write_key": "web"})
+        response = await get(app, ranged())
+        assert response.headers["content-encoding"] == "gzip"
+        assert names == ({"narrow", "_packed"} if is_large else set())
+
+    run(test)
+
+
+def test_the_loop_gets_its_turn_between_windows() -> None:
+    async def test() -> None:
+        app = PageServer(client_of(tallyfold.Sandbox(seed=1)), allow)
+        await get(app, ranged())
+        path, _, query = ranged().partition("?")
+        scope = {**scope_of(path, query=query), "method": "GET"}
+        turns = 0
+        seen: list[int] = []
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        request = iter([{"type": "http.request"}])
+
+        async def receive() -> Any:
+            return next(request, None) or await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            if message.get("more_body"):
+                seen.append(turns)
+
+        counting = asyncio.create_task(count())
+        await app(scope, receive, send)
+        counting.cancel()
+        assert len(seen) == 97
+        assert len(set(seen)) == 97
+
+    run(test)
+
+
 def test_what_went_wrong_inside_stays_inside(
     sandbox: tallyfold.Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -797,6 +879,12 @@ def test_a_request_that_is_shown_keeps_its_secrets() -> None:
     request = PageRequest("POST", PATH, headers, scope)
     assert "hunter2" not in repr(request)
     assert PATH in repr(request)
+
+
+def test_a_request_can_be_a_key() -> None:
+    one, same = (PageRequest("POST", PATH, {"cookie": "a=b"}, scope_of(PATH)) for _ in range(2))
+    assert {one: "found"}[same] == "found"
+    assert PageRequest("POST", PATH, {}, {}) not in {one}
 
 
 def test_a_server_that_never_waits_for_the_visitor_blocks_nobody(

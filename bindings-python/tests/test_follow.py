@@ -419,6 +419,24 @@ def test_closing_what_tasks_wait_for(phase: str) -> None:
     assert time.monotonic() - begin < 10
 
 
+def test_closing_ends_every_transfer() -> None:
+    service = Service(tallyfold.Sandbox())
+    service.sandbox.inject("delay", endpoint="event_delivery", every=1, milliseconds=20_000)
+
+    async def main() -> None:
+        async with service.async_client() as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, window="1d")
+            tasks = [asyncio.create_task(collect_all(revisions)) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            await revisions.close()
+            assert await asyncio.gather(*tasks) == [[], [], []]
+            assert await other_tasks() == []
+
+    begin = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - begin < 10
+
+
 async def collect_all(revisions: tallyfold.AsyncRevisions) -> list[tallyfold.Revision]:
     return [revision async for revision in revisions]
 

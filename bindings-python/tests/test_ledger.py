@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ import readers
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parsed
-from support import connect, record
+from support import connect, interrupting_at, record
 
 import tallyfold
 
@@ -328,8 +329,17 @@ def test_a_total_that_prometheus_rounds_is_a_warning() -> None:
     with connect(sandbox) as client:
         revisions = client.follow(*QUERY, window="15m", end="2026-01-01T00:30:00Z")
         ledger.add(next(revisions), "one")
+        second, before = next(revisions), ledger.save()
+        with (
+            warnings.catch_warnings(action="error"),
+            pytest.raises(tallyfold.InexactCountWarning),
+        ):
+            ledger.add(second, "two")
+        # An error leaves the ledger unchanged, so the revision can be added again.
+        assert ledger.save() == before
         with pytest.warns(tallyfold.InexactCountWarning, match="9007199254740993, is above 2"):
-            ledger.add(next(revisions), "two")
+            ledger.add(second, "two")
+        assert ledger.state == "two"
         revisions.close()
 
 
@@ -553,6 +563,43 @@ def test_of_two_processes_one_pushes(
     assert refused == ["out_of_order"]
     one.push("otlp", OTLP, transport=target)
     assert len(target.times) == 3
+
+
+# The collector closes a file that an interrupt has left open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("work", ["add", "push"])
+def test_an_interrupt_at_any_moment_keeps_nobody_out(
+    work: str, revisions: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # None of the hundreds of files has to survive a power failure.
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    for position in itertools.count():
+        path, target = tmp_path / f"{position}.json", Target()
+        ledger = tallyfold.Ledger(path)
+        if work == "push":
+            ledger.add(*revisions[0])
+        try:
+            with interrupting_at(position):
+                if work == "add":
+                    ledger.add(*revisions[0])
+                else:
+                    ledger.push("otlp", OTLP, transport=target)
+        except KeyboardInterrupt:
+            # The frames of the interrupted call still exist here.
+            if ledger.state is None:
+                ledger.add(*revisions[0])
+            ledger.push("otlp", OTLP, transport=target)
+            again = tallyfold.Ledger(path)
+            assert again.state == revisions[0][1]
+            again.add(*revisions[1])
+            again.push("otlp", OTLP, transport=target)
+            assert target.totals[-1]["a", "success"] == 3
+            assert sorted(target.times) == target.times
+            assert list(tmp_path.iterdir()) == [path]
+            path.unlink()
+        else:
+            assert position > 100
+            return
 
 
 def test_totals_of_an_older_file_go_on_from_there(

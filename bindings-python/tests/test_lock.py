@@ -286,11 +286,12 @@ def test_an_interrupt_at_any_moment_keeps_nobody_out(
 def test_of_many_that_begin_at_once_one_writes(tmp_path: Path) -> None:
     job = """
 import os, sys, time
+from tallyfold._files.lock import Turn
 from tallyfold._files.stores import Directory
 while not os.path.exists(sys.argv[2]): pass
 for _ in range(20):
     try:
-        with Directory(sys.argv[1]):
+        with Directory(sys.argv[1], Turn()):
             os.close(os.open(sys.argv[1] + "/inside", os.O_CREAT | os.O_EXCL))
             time.sleep(0.001)
             os.unlink(sys.argv[1] + "/inside")

@@ -134,3 +134,35 @@ def test_a_loop_that_was_left_in_the_middle_does_not_count() -> None:
     assert not left.done()
     # What asyncio would say of a task that never ends is no news here.
     left._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def test_calls_that_a_closed_loop_has_left_keep_no_token(sandbox: tallyfold.Sandbox) -> None:
+    inner = sandbox.async_transport()
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        if loop.is_running():
+            loop.stop()
+            await asyncio.Future()
+        return await inner.handle_async_request(request)
+
+    client = tallyfold.AsyncClient(
+        cluster_endpoint=ADDRESS,
+        transport=httpx2.MockTransport(answer),
+        timeout=10,
+        client_id=sandbox.credentials["client_id"],
+        client_secret=sandbox.credentials["client_secret"],
+        control_audience=sandbox.credentials["control_audience"],
+    )
+    loop = asyncio.new_event_loop()
+    # One of them fetches the token, and the others wait for it.
+    left = [loop.create_task(ask(client)) for _ in range(3)]
+    loop.run_forever()
+    loop.close()
+    begin = time.monotonic()
+    for _ in range(2):
+        assert asyncio.run(ask(client)) > 0
+    assert time.monotonic() - begin < 5
+    for task in left:
+        assert not task.done()
+        # Without this, asyncio warns that the task never ends.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001

@@ -5,12 +5,13 @@ import itertools
 import os
 import pathlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
-from support import connect, record
+from support import connect, interrupting, interrupting_at, record
 from test_push import locals_of
 
 import tallyfold
@@ -307,6 +308,84 @@ def test_a_cancelled_push_ends_after_its_file(two: Any, tmp_path: pathlib.Path) 
 
 
 SECRET = "Token a-secret-of-the-target"
+
+
+# The collector closes a file that an interrupt has left open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("work", ["put", "push", "drop"])
+def test_an_interrupt_at_any_moment_keeps_nobody_out(
+    work: str, two: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # None of the hundreds of files has to survive a power failure.
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    (revision, state), later = two
+    for position in itertools.count():
+        path, points = tmp_path / f"{position}.json", set[str]()
+
+        def handle(request: httpx2.Request, points: set[str] = points) -> httpx2.Response:
+            points.update(request.content.decode().splitlines())
+            return httpx2.Response(204)
+
+        receiver = httpx2.MockTransport(handle)
+        outbox = tallyfold.Outbox(path, "influx")
+        if work != "put":
+            outbox.put(revision, state)
+        try:
+            with interrupting_at(position):
+                if work == "put":
+                    outbox.put(revision, state)
+                elif work == "push":
+                    outbox.push(URL, transport=receiver)
+                else:
+                    outbox.drop()
+        except KeyboardInterrupt:
+            # The frames of the interrupted call still exist here.
+            outbox.push(URL, transport=receiver)
+            again = tallyfold.Outbox(path, "influx")
+            again.push(URL, transport=receiver)
+            if again.state is None:
+                again.put(revision, state)
+                again.push(URL, transport=receiver)
+            again.put(*later)
+            assert again.push(URL, transport=receiver) is not None
+            assert work == "drop" or len(points) == 3
+            assert list(tmp_path.iterdir()) == [path]
+            path.unlink()
+        else:
+            assert position > 100
+            return
+
+
+def test_an_interrupt_in_another_thread_keeps_nobody_out(two: Any, tmp_path: pathlib.Path) -> None:
+    path, held = tmp_path / "outbox.json", list[BaseException]()
+    outbox = tallyfold.Outbox(path, "influx")
+
+    def put() -> None:
+        try:
+            with interrupting("Lock.release", "call"):
+                outbox.put(*two[0])
+        except KeyboardInterrupt as error:
+            held.append(error)
+
+    thread = threading.Thread(target=put)
+    thread.start()
+    thread.join()
+    assert len(held) == 1
+    asyncio.run(outbox.async_push(URL, transport=Receiver()))
+    tallyfold.Outbox(path, "influx").put(*two[1])
+
+
+def test_a_lock_that_an_interrupt_has_left_is_removed(
+    two: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tallyfold._files.lock.SIGN_OF_LIFE", 0.02)
+    outbox = tallyfold.Outbox(tmp_path / "outbox.json", "influx")
+    with interrupting("Lock.release", "call"), pytest.raises(KeyboardInterrupt):
+        outbox.put(*two[0])
+    until = time.monotonic() + 60
+    while (tmp_path / "outbox.json.lease").exists():
+        assert time.monotonic() < until
+        time.sleep(0.001)
 
 
 def test_no_frame_shows_the_headers(send: Send, two: Any, tmp_path: pathlib.Path) -> None:

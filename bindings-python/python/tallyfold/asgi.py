@@ -37,7 +37,7 @@ from collections.abc import (
     MutableMapping,
 )
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote
@@ -89,7 +89,8 @@ LONGEST_BODY = 16 * 1024
 server reads only as much as the core needs to refuse it."""
 
 STORE_PATIENCE = 1.0
-"""How many seconds the server waits for a stored answer before it queries the service."""
+"""How many seconds the store may take to return an answer, or to store one. If it takes longer, the
+server queries the service, or drops what it wanted to store."""
 
 BUSY_SECONDS = 1
 """The `Retry-After`, in seconds, for a request that finds the queue full."""
@@ -108,7 +109,8 @@ GZIP = re.compile(r"\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?")
 """A coding of `accept-encoding` that allows compression: gzip with any weight but 0."""
 
 LEAST_IN_THREAD = 64 * 1024
-"""A body of more bytes is compressed in a thread, so that the event loop isn't blocked."""
+"""A body of more bytes is compressed or narrowed in a thread, so that the event loop isn't
+blocked."""
 
 T = TypeVar("T")
 
@@ -130,9 +132,9 @@ class PageRequest:
     """The method."""
     path: str
     """The path."""
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False, hash=False)
     """The headers, with names in lower case; repeated ones are joined."""
-    scope: Scope = field(repr=False)
+    scope: Scope = field(repr=False, hash=False)
     """The ASGI scope, for example for `starlette.requests.Request(scope)`. It also contains what
     middleware has added."""
 
@@ -157,7 +159,10 @@ class AnswerStore(Protocol):
         """Returns the bytes that were set under the key, or `None`."""
 
     def set(self, key: str, value: bytes, /) -> object:
-        """Stores bytes under a key. The store may drop them when it is full."""
+        """Stores bytes under a key. The store may drop them when it is full.
+
+        If it is a coroutine function, the server cancels it after a second.
+        """
 
 
 class PageServer:
@@ -348,7 +353,8 @@ class PageServer:
         if not isinstance(permission, VisibleRows):
             return found
         (_, _, body), is_settled = found
-        return good_answer(permission.narrow(*asked, narrowed_to or [], body)), is_settled
+        narrow = partial(permission.narrow, *asked, narrowed_to or [], body)
+        return good_answer(await _aside(len(body), narrow)), is_settled
 
     async def _shared(
         self,
@@ -456,9 +462,10 @@ class PageServer:
 
     async def _save(self, store: AnswerStore, key: str, body: bytes) -> None:
         try:
-            saved = store.set(key, sealed(key, body))
-            if inspect.isawaitable(saved):
-                await saved
+            async with asyncio.timeout(STORE_PATIENCE):
+                saved = store.set(key, sealed(key, body))
+                if inspect.isawaitable(saved):
+                    await saved
         except Exception:  # noqa: BLE001, S110 - a store may raise anything
             pass
 
@@ -504,9 +511,10 @@ class _Range:
         async for lines in self._lines():
             piece = lines
             if packer is not None:
-                # Flushes, so that the page gets each window as soon as it is available.
-                piece = packer.compress(lines) + packer.flush(zlib.Z_SYNC_FLUSH)
+                piece = await _aside(len(lines), partial(_packed, packer, lines))
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+            # A server's `send` may return without waiting. This lets other tasks run.
+            await asyncio.sleep(0)
         rest = b"" if packer is None else packer.flush()
         await send({"type": "http.response.body", "body": rest})
 
@@ -635,11 +643,18 @@ async def _compressed(answer: Answer, headers: Mapping[str, str]) -> Answer:
     given = [*given, ("vary", "accept-encoding")]
     if not accepts:
         return status, given, body
-    if len(body) > LEAST_IN_THREAD:
-        body = await asyncio.to_thread(gzip.compress, body, 6, mtime=0)
-    else:
-        body = gzip.compress(body, 6, mtime=0)
+    body = await _aside(len(body), partial(gzip.compress, body, 6, mtime=0))
     return status, [*given, ("content-encoding", "gzip")], body
+
+
+async def _aside(size: int, work: Callable[[], T]) -> T:
+    """Does work with a body of this many bytes, in a thread if it is large."""
+    return await asyncio.to_thread(work) if size > LEAST_IN_THREAD else work()
+
+
+def _packed(packer: "zlib._Compress", lines: bytes) -> bytes:
+    """Compresses lines. Flushes them, so that the page gets each window as soon as possible."""
+    return packer.compress(lines) + packer.flush(zlib.Z_SYNC_FLUSH)
 
 
 def _accepts_gzip(headers: Mapping[str, str]) -> bool:

@@ -41,7 +41,7 @@ AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[
 class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     """A client's machine, and the tasks that drive its calls."""
 
-    __slots__ = ("_limits", "_lock", "_token_moved", "_use")
+    __slots__ = ("_calls", "_limits", "_lock", "_token_moved", "_use")
 
     _function: Callable[..., Any] = staticmethod(async_function)
 
@@ -57,6 +57,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         # in the same thread.
         self._lock = threading.RLock()
         self._use: _Use | None = None
+        self._calls: set[Call[Any]] = set()
         self._limits: set[_Limit] = set()
 
     async def _run(self, call: Call[T]) -> T:
@@ -89,6 +90,11 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         loop = running_loop() or asyncio.get_running_loop()
         with self._lock:
             if self._use is None or self._use.is_over():
+                # Calls in a loop that was closed never end, and nothing in it can be woken. One of
+                # them may be fetching the token that later calls wait for.
+                self._token_moved = None
+                while self._calls:
+                    self._calls.pop().close()
                 self._use = _Use(loop)
             use = self._use
             if use.loop is not loop:
@@ -102,6 +108,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _drive(self, call: Call[T]) -> None:
         """Drives the call to its end. Closes the call, whatever has ended it."""
+        self._calls.add(call)
         try:
             while not await self._advance(call):
                 # Not in `_advance`, so that exceptions of the function keep their traceback.
@@ -114,6 +121,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             # Calls that wait for this one must be woken, even if the task is cancelled. So this
             # doesn't await.
             call.close()
+            self._calls.discard(call)
             self._wake()
 
     async def _advance(self, call: Call[T]) -> bool:
@@ -218,7 +226,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
 
 class AsyncReader:
-    """Drives the calls of a follow one after the other, until it is closed."""
+    """Drives the calls of a follow until it is closed."""
 
     def __init__(
         self,
@@ -231,7 +239,7 @@ class AsyncReader:
         self._limit = limit
         self.check = check
         self._closed = asyncio.Event()
-        self._reading: asyncio.Task[None] | None = None
+        self._readings: set[asyncio.Task[None]] = set()
 
     def is_closed(self) -> bool:
         """Whether the reader was closed."""
@@ -239,9 +247,11 @@ class AsyncReader:
 
     async def drive(self, call: Call[CountTable]) -> None:
         """Drives the call to its end, or until the reader is closed."""
-        self._reading = asyncio.create_task(self._drive(call))
+        reading = asyncio.create_task(self._drive(call))
+        self._readings.add(reading)
+        reading.add_done_callback(self._readings.discard)
         try:
-            await self._reading
+            await reading
         except asyncio.CancelledError:
             # `close` cancels the reading, but not the task that waits for it.
             task = asyncio.current_task()
@@ -257,9 +267,10 @@ class AsyncReader:
     async def close(self) -> None:
         """Closes the reader, which ends its waits and transfers."""
         self._closed.set()
-        if self._reading is not None and not self._reading.done():
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
+        for reading in self._readings:
+            reading.cancel()
+        if self._readings:
+            await asyncio.wait(self._readings)
 
 
 class _Limit:

@@ -1,6 +1,5 @@
 """Running totals of settled windows, for scrapes and OTLP."""
 
-import contextlib
 import os
 import threading
 import warnings
@@ -13,6 +12,7 @@ from tallyfold._export.async_push import async_push
 from tallyfold._export.exporting import InexactCountWarning
 from tallyfold._export.push import push
 from tallyfold._extras import installed
+from tallyfold._files.lock import Turn, Turns
 from tallyfold._files.state import StateFile, aside
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
@@ -74,7 +74,7 @@ class Ledger:
     media_type: ClassVar[str] = Totals.media_type
     """The media type of the text that `openmetrics` returns, for `Content-Type`."""
 
-    __slots__ = ("_busy", "_file", "_lock", "_totals")
+    __slots__ = ("_file", "_lock", "_pushes", "_totals")
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, saved: str | bytes | None = None
@@ -90,13 +90,13 @@ class Ledger:
         # New totals begin now.
         self._totals = totals if saved is not None else totals.stamped(Now.read().unix_ms)
         self._lock = threading.Lock()
-        self._busy = threading.Lock()
+        self._pushes = Turns()
 
     def add(self, revision: Revision, state: str, *, allow_gap: bool = False) -> None:
         """Stores a revision, and the state of its follow after it: `revisions.state()`.
 
         The counts are added if the window is settled. If a total becomes larger than 2^53, which
-        Prometheus rounds, the ledger issues an `InexactCountWarning`.
+        Prometheus rounds, the ledger first issues an `InexactCountWarning`.
 
         Args:
             revision: the revision.
@@ -119,9 +119,10 @@ class Ledger:
         with self._lock:
             before = self._totals
             added = before.added(revision, state, allow_gap, Now.read().unix_ms)
-            totals = self._store(added)
-        if before.inexact is None and totals.inexact is not None:
-            warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
+            # Warns first, because a filter may turn the warning into an error.
+            if before.inexact is None and added.inexact is not None:
+                warnings.warn(added.inexact, InexactCountWarning, stacklevel=2)
+            self._store(added)
 
     def push(
         self,
@@ -157,10 +158,14 @@ class Ledger:
         # headers.
         given = [{"format": format, "url": url, "labels": labels, **options}]
         del url, options
+
+        def act(turn: Turn) -> PushReport:
+            self._begin(turn)
+            totals: Any = self._stamped()
+            return push(totals, **given.pop())
+
         try:
-            with self._alone():
-                totals: Any = self._stamped()
-                return push(totals, **given.pop())
+            return Turn().run(act)
         finally:
             given.clear()
 
@@ -176,10 +181,14 @@ class Ledger:
         # headers.
         given = [{"format": format, "url": url, "labels": labels, **options}]
         del url, options
+
+        async def act(turn: Turn) -> PushReport:
+            self._begin(turn)
+            totals: Any = await aside(self._stamped)
+            return await async_push(totals, **given.pop())
+
         try:
-            with self._alone():
-                totals: Any = await aside(self._stamped)
-                return await async_push(totals, **given.pop())
+            return await Turn().async_run(act)
         finally:
             given.clear()
 
@@ -189,22 +198,24 @@ class Ledger:
             return self._store(self._totals.stamped(Now.read().unix_ms)).pending()
 
     def _store(self, totals: Totals) -> Totals:
-        if self._file is not None:
+        file = self._file
+        if file is not None:
+            document = totals.to_json().encode()
+
+            def replace(turn: Turn) -> None:
+                file.hold(turn)
+                file.replace(document)
+
             # Writes the file first, because a scrape must not see totals that a restart would undo.
-            self._file.replace(totals.to_json().encode())
+            Turn().run(replace)
         self._totals = totals
         return totals
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _begin(self, turn: Turn) -> None:
         """Allows only one push at a time: of two pushes, the later totals might arrive first."""
-        if not self._busy.acquire(blocking=False):
+        if not self._pushes.begin(turn):
             message = "out_of_order: another push is under way: wait for its end"
             raise ConfigError(message, code="out_of_order")
-        try:
-            yield
-        finally:
-            self._busy.release()
 
     def save(self) -> str:
         """The document to store, with the totals and the state: JSON without secrets.

@@ -2,14 +2,14 @@
 
 import contextlib
 import os
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn, final
 
 from tallyfold._errors import ConfigError, TallyfoldError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
 from tallyfold._export.sending import OfStep
+from tallyfold._files.lock import Turn, Turns
 from tallyfold._files.state import StateFile, aside
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
@@ -57,13 +57,13 @@ class Outbox:
     >>> directory.cleanup()
     """
 
-    __slots__ = ("_busy", "_file", "_format", "_held")
+    __slots__ = ("_file", "_format", "_held", "_turns")
 
     def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:  # noqa: A002
         """Reads the file, if it is there."""
         self._file = StateFile(path)
         self._format = format
-        self._busy = threading.Lock()
+        self._turns = Turns()
         with self._file.named():
             self._held = Held(self._file.read())
         # Refuses an unknown format, and any format but the one of a pending revision.
@@ -90,8 +90,12 @@ class Outbox:
             OSError: for a failure of the file; `BlockingIOError` if another process uses it, or has
                 written it since it was read. The outbox is unchanged then.
         """
-        with self._alone():
+
+        def act(turn: Turn) -> None:
+            self._begin(turn)
             self._store(self._held.put(revision, state, self._format))
+
+        Turn().run(act)
 
     def push(
         self,
@@ -111,25 +115,29 @@ class Outbox:
         # headers.
         given = [{"url": url, "labels": labels, **options}]
         del url, options
+
+        def act(turn: Turn) -> PushReport | None:
+            self._begin(turn)
+            found = self._held.pending(self._format)
+            if found is None:
+                return self._reported(None)
+            changes, finished = found
+            try:
+                report = push(
+                    changes,  # type: ignore[arg-type]
+                    self._format,
+                    finished=finished,
+                    on_finished=OfStep(self._note),
+                    **given.pop(),
+                )
+            except TallyfoldError as error:
+                self._acknowledge(error.report)
+                raise
+            self._store(self._held.clear())
+            return self._reported(report)
+
         try:
-            with self._alone():
-                found = self._held.pending(self._format)
-                if found is None:
-                    return self._reported(None)
-                changes, finished = found
-                try:
-                    report = push(
-                        changes,  # type: ignore[arg-type]
-                        self._format,
-                        finished=finished,
-                        on_finished=OfStep(self._note),
-                        **given.pop(),
-                    )
-                except TallyfoldError as error:
-                    self._acknowledge(error.report)
-                    raise
-                self._store(self._held.clear())
-                return self._reported(report)
+            return Turn().run(act)
         finally:
             given.clear()
 
@@ -144,25 +152,29 @@ class Outbox:
         # headers.
         given = [{"url": url, "labels": labels, **options}]
         del url, options
+
+        async def act(turn: Turn) -> PushReport | None:
+            self._begin(turn)
+            found = self._held.pending(self._format)
+            if found is None:
+                return self._reported(None)
+            changes, finished = found
+            try:
+                report = await async_push(
+                    changes,  # type: ignore[arg-type]
+                    self._format,
+                    finished=finished,
+                    on_finished=OfStep(self._note_aside),
+                    **given.pop(),
+                )
+            except TallyfoldError as error:
+                self._acknowledge(error.report)
+                raise
+            await self._store_aside(self._held.clear())
+            return self._reported(report)
+
         try:
-            with self._alone():
-                found = self._held.pending(self._format)
-                if found is None:
-                    return self._reported(None)
-                changes, finished = found
-                try:
-                    report = await async_push(
-                        changes,  # type: ignore[arg-type]
-                        self._format,
-                        finished=finished,
-                        on_finished=OfStep(self._note_aside),
-                        **given.pop(),
-                    )
-                except TallyfoldError as error:
-                    self._acknowledge(error.report)
-                    raise
-                await self._store_aside(self._held.clear())
-                return self._reported(report)
+            return await Turn().async_run(act)
         finally:
             given.clear()
 
@@ -171,20 +183,19 @@ class Outbox:
 
         The next push still reports samples that an earlier push left in doubt.
         """
-        with self._alone():
+
+        def act(turn: Turn) -> None:
+            self._begin(turn)
             self._store(self._held.clear())
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+        Turn().run(act)
+
+    def _begin(self, turn: Turn) -> None:
         """Allows only one operation at a time: two pushes would send the same samples twice."""
-        if not self._busy.acquire(blocking=False):
+        if not self._turns.begin(turn):
             message = "out_of_order: another put, push or drop is under way: wait for its end"
             raise ConfigError(message, code="out_of_order")
-        try:
-            with self._file.held():
-                yield
-        finally:
-            self._busy.release()
+        self._file.hold(turn)
 
     def _reported(self, report: PushReport | None) -> PushReport | None:
         """Returns the report of a push, and stores that the caller gets it.

@@ -10,14 +10,19 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from tallyfold._files.file import create, found_at
 from tallyfold._tallyfold import Lease
 
-__all__ = ["Lock", "Turn"]
+__all__ = ["Lock", "Turn", "Turns"]
 
 SIGN_OF_LIFE = Lease.SIGN_OF_LIFE
 """Seconds between two writes of the lock's file."""
+
+
+T = TypeVar("T")
 
 
 class Turn:
@@ -25,43 +30,91 @@ class Turn:
 
     def __init__(self) -> None:
         """Begins nothing yet."""
-        self.thread = threading.get_ident()
-        self.is_under_way = False
-        """Whether the job is running. It is set without a call, because an interrupt may come at
-        any call."""
+        self.is_under_way: bool | None = None
+        """Whether the job is running; `None` before it begins. It is set without a call, because an
+        interrupt may come at any call."""
+        self._thread = threading.get_ident()
+
+    def run(self, job: Callable[["Turn"], T]) -> T:
+        """Runs the job, and then releases its locks, whatever ends the job."""
+        try:
+            self.is_under_way = True
+            return job(self)
+        finally:
+            self.is_under_way = False
+            self.end()
+
+    async def async_run(self, job: Callable[["Turn"], Awaitable[T]]) -> T:
+        """Does the same as `run` with a coroutine function."""
+        try:
+            self.is_under_way = True
+            return await job(self)
+        finally:
+            self.is_under_way = False
+            self.end()
 
     def end(self) -> None:
         """Releases the job's locks, even if an interrupt came before their usual release."""
         for lock in list(_HELD):
             if lock.turn is self:
-                lock.release()
+                with contextlib.suppress(OSError):
+                    lock.release()
+
+    def has_ended(self) -> bool:
+        """Whether the job has ended, or was interrupted before it began."""
+        # Only the thread of a job knows that the job won't begin any more.
+        is_interrupted = self.is_under_way is None and self._thread == threading.get_ident()
+        return is_interrupted or self.is_under_way is False
+
+
+class Turns:
+    """Lets only one job of this process at a time use something. No job waits for another."""
+
+    def __init__(self) -> None:
+        """Begins nothing yet."""
+        self._mutex = threading.Lock()
+        self._turn: Turn | None = None
+
+    def begin(self, turn: Turn) -> bool:
+        """Begins the turn of a job, unless another turn is under way. Returns whether it began."""
+        with self._mutex:
+            if self._turn is not None and self._turn.is_under_way:
+                return False
+            self._turn = turn
+            return True
 
 
 class Lock:
     """A directory that no other job uses while this is held.
 
-    An interrupt such as Ctrl-C may come at any call, also before a lock is released. So a thread
-    that takes a lock first releases the locks of its other jobs that are not under way.
+    An interrupt such as Ctrl-C may come at any call, also before a lock is released. So whatever
+    takes a lock first releases the locks of jobs that have ended.
     """
 
-    def __init__(self, directory: pathlib.Path, turn: Turn | None = None) -> None:
+    def __init__(self, directory: pathlib.Path, turn: Turn, *, is_temporary: bool = False) -> None:
         """Takes the lock, and removes the files that killed jobs have left.
+
+        Args:
+            directory: the directory.
+            turn: the job that needs the lock.
+            is_temporary: whether to remove the directory with the lock, if it is empty then.
 
         Raises:
             BlockingIOError: if another job has it.
         """
-        self.turn = turn or Turn()
+        self.turn = turn
         self._directory = directory
+        self._is_temporary = is_temporary
         self._process = os.getpid()
-        self._over = threading.Event()
-        thread = threading.get_ident()
+        # Not an `Event`, because an interrupt may leave the lock inside of an `Event` locked.
+        self._held = threading.Lock()
+        self._held.acquire()
         for lock in list(_HELD):
-            if lock.turn is not turn and lock.turn.thread == thread and not lock.turn.is_under_way:
-                lock.release()
+            if lock.turn is not turn and lock.turn.has_ended():
+                lock.turn.end()
         lease = Lease(_host(), self._process, _stat_of("self"), secrets.randbits(64))
         self._lease = lease
-        if turn is not None:
-            _HELD.add(self)
+        _HELD.add(self)
         try:
             _take(lease, directory)
         except BaseException:
@@ -81,12 +134,22 @@ class Lock:
     def release(self) -> None:
         """Releases the lock. A forked process leaves the file, which is the parent's, alone."""
         if os.getpid() == self._process:
-            self._over.set()
+            # An interrupted release is repeated.
+            with contextlib.suppress(RuntimeError):
+                self._held.release()
             (self._directory / self._lease.name).unlink(missing_ok=True)
+            if self._is_temporary:
+                # This fails if the directory contains the locks of others.
+                with contextlib.suppress(OSError):
+                    self._directory.rmdir()
         _HELD.discard(self)
 
     def _show_life(self) -> None:
-        while not self._over.wait(SIGN_OF_LIFE):
+        while not self._held.acquire(timeout=SIGN_OF_LIFE):
+            if self.turn.is_under_way is False:
+                # An interrupt came before the release.
+                self.turn.end()
+                return
             # Writes, because only that sets the time by the clock of the file's own machine.
             with contextlib.suppress(OSError), self._path.open("r+b") as file:
                 file.write(Lease.TEXT.encode())

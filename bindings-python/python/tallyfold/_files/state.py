@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tallyfold._errors import ConfigError
 from tallyfold._files.file import found_at, given_path, replacing
-from tallyfold._files.lock import Lock
+from tallyfold._files.lock import Lock, Turn
 
 __all__ = ["StateFile", "aside", "outlast"]
 
@@ -25,13 +25,15 @@ class StateFile:
     in the directory `NAME.lease`. The packages of all languages and the command take it.
     """
 
-    __slots__ = ("_lock", "_path", "_seen")
+    __slots__ = ("_lock", "_path", "_seen", "_writing")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Touches no file yet."""
         self._path = given_path("path", path, "want the path of a file")
         self._lock: Lock | None = None
         self._seen = _mark(self._path)
+        # What is being written. An interrupted `replace` leaves it.
+        self._writing: bytes | None = None
 
     def read(self) -> bytes | None:
         """Reads the file, if it is there."""
@@ -50,38 +52,31 @@ class StateFile:
             message = f"{error.code}: {self._path}: {text}"
             raise ConfigError(message, code=error.code, argument=error.argument) from None
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Keeps others out until the end of the block, even other objects of this process.
+    def hold(self, turn: Turn) -> None:
+        """Keeps others out until the end of the turn, even other objects of this process.
 
         Raises:
             BlockingIOError: if others are writing the file, or have written it since it was read.
         """
-        if self._lock is not None or not _is_kept(self._path):
-            yield
+        self._lock = None
+        if not _is_kept(self._path):
             return
         real = pathlib.Path(os.path.realpath(self._path))
-        directory = real.with_name(f"{real.name}.lease")
         with self._alone():
-            lock = _locked(directory)
-        try:
-            self._lock = lock
-            self._check()
-            yield
-        finally:
-            self._lock = None
-            _release(lock, directory)
+            self._lock = _locked(real.with_name(f"{real.name}.lease"), turn)
+        self._check()
 
     def replace(self, data: bytes) -> None:
-        """Replaces the content. If that fails, the old content stays."""
-        with self.held():
-            if self._lock is not None:
-                with self._alone():
-                    self._lock.check()
-                self._check()
-            with replacing(self._path, private=True) as file:
-                file.write(data)
-            self._seen = _mark(self._path)
+        """Replaces the content, while this is held. If that fails, the old content stays."""
+        if self._lock is not None:
+            with self._alone():
+                self._lock.check()
+            self._check()
+        self._writing = data
+        with replacing(self._path, private=True) as file:
+            file.write(data)
+        self._seen = _mark(self._path)
+        self._writing = None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -93,7 +88,10 @@ class StateFile:
 
     def _check(self) -> None:
         # If the file is gone, nobody else has continued from it.
-        if _mark(self._path) not in (None, self._seen):
+        if _mark(self._path) in (None, self._seen):
+            return
+        # An interrupt may come after this has replaced the file and before `_seen` is set.
+        if self._writing is None or self._path.read_bytes() != self._writing:
             raise self._refusal("this was written or replaced since it was read: open it anew")
 
     def _refusal(self, message: str) -> BlockingIOError:
@@ -123,25 +121,17 @@ async def aside(store: Callable[[], T]) -> T:
     return storing.result()
 
 
-def _locked(directory: pathlib.Path) -> Lock:
+def _locked(directory: pathlib.Path, turn: Turn) -> Lock:
     tries = 100
     while True:
         directory.mkdir(mode=0o700, exist_ok=True)
         try:
-            return Lock(directory)
+            return Lock(directory, turn, is_temporary=True)
         except FileNotFoundError:
             # Others remove the directory when they release their lock, if it is empty then.
             tries -= 1
             if tries < 0:
                 raise
-
-
-def _release(lock: Lock, directory: pathlib.Path) -> None:
-    with contextlib.suppress(OSError):
-        lock.release()
-    # This fails if the directory contains the locks of others.
-    with contextlib.suppress(OSError):
-        directory.rmdir()
 
 
 def _is_kept(path: pathlib.Path) -> bool:

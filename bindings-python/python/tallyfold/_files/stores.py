@@ -112,7 +112,7 @@ class AsyncStore(_Opened[AsyncCheckpoint]):
 class Directory:
     """A directory with a file for each segment, which one collect at a time may use."""
 
-    def __init__(self, path: Path, turn: Turn | None = None) -> None:
+    def __init__(self, path: Path, turn: Turn) -> None:
         self._path, self._turn = given_path("checkpoint", path), turn
         self._path.mkdir(parents=True, exist_ok=True)
         # When a task is cancelled, its save continues in a thread, and the next save must wait.
