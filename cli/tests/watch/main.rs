@@ -71,8 +71,7 @@ fn the_view_follows_the_size_and_restores_the_terminal() {
     watched.resize((80, 24));
     watched.wait("the table", is_complete);
 
-    watched.send("q");
-    let shell = watched.wait("the shell", |lines| {
+    let shell = watched.press_until("q", "the shell", |lines| {
         lines.iter().any(|line| line == "after 0")
     });
     assert_eq!(shell[0], "before");

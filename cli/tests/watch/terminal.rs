@@ -173,14 +173,33 @@ impl Watched {
     }
 
     pub(crate) fn wait_for(&self, what: &str, is_there: impl Fn(&Parser) -> bool) {
-        let (parser, changed) = &*self.received;
-        let began = Instant::now();
-        let mut parser = parser.lock().unwrap();
-        while !is_there(&parser) {
-            let left = DEADLINE.saturating_sub(began.elapsed());
-            assert!(!left.is_zero(), "waited for {what}: {:#?}", lines(&parser));
-            parser = changed.wait_timeout(parser, left).unwrap().0;
+        if !self.comes_within(DEADLINE, is_there) {
+            self.locked(|parser| panic!("waited for {what}: {:#?}", lines(parser)));
         }
+    }
+
+    /// Presses a key each second until `is_there` accepts the lines of the screen, and returns the lines. If the size changes at the
+    /// moment of a key, crossterm delivers this key only together with the next one.
+    pub(crate) fn press_until(
+        &mut self,
+        key: &str,
+        what: &str,
+        is_there: impl Fn(&[String]) -> bool,
+    ) -> Vec<String> {
+        let began = Instant::now();
+        self.send(key);
+        while !self.comes_within(Duration::from_secs(1), |parser| is_there(&lines(parser))) {
+            assert!(began.elapsed() < DEADLINE, "pressed {key} for {what}");
+            self.send(key);
+        }
+        self.locked(|parser| lines(parser))
+    }
+
+    fn comes_within(&self, limit: Duration, is_there: impl Fn(&Parser) -> bool) -> bool {
+        let (parser, changed) = &*self.received;
+        let parser = parser.lock().unwrap();
+        let waited = changed.wait_timeout_while(parser, limit, |parser| !is_there(parser));
+        !waited.unwrap().1.timed_out()
     }
 
     /// Waits until the process is stopped by a signal.
