@@ -291,7 +291,7 @@ fn a_check_with_a_clock_that_is_days_ahead_keeps_history_and_state() {
     let output = check(None);
     ends(&output, 0);
     assert!(
-        stderr(&output).contains("15 days ahead"),
+        stderr(&output).contains("21600 min ahead"),
         "{}",
         stderr(&output)
     );

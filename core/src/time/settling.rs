@@ -85,16 +85,11 @@ impl ServiceTime {
             false => ("behind", "windows are read and settle that much later"),
         };
         let minutes = ahead_ms.unsigned_abs() / 60_000;
-        let apart = match minutes {
-            0..=180 => format!("{minutes} min"),
-            181..=2_880 => format!("{} h", minutes / 60),
-            _ => format!("{} days", minutes / 1_440),
-        };
         Some(ClockDifference {
             ahead_ms,
             is_alarming: ahead_ms.saturating_abs() > ALARMING_MS,
             message: format!(
-                "this machine's clock is {apart} {side} the service's (Date): {so}; set the clock that is wrong"
+                "this machine's clock is {minutes} min {side} the service's (Date): {so}; set the clock that is wrong"
             ),
         })
     }
