@@ -71,7 +71,7 @@ def test_a_client_may_be_closed_twice_at_once(sandbox: tallyfold.Sandbox) -> Non
     async def main() -> None:
         client = tallyfold.AsyncClient(cluster_endpoint=server.url, **sandbox.credentials)
         await ask(client)
-        assert await asyncio.gather(client.close(), client.close()) == [None, None]
+        await asyncio.gather(client.close(), client.close())
         await client.close()
 
     with tallyfold.serve(sandbox) as server:
