@@ -309,7 +309,7 @@ export abstract class View extends Base {
     return this.content();
   }
 
-  /** What is shown if there are no events: whether others don't match the filter, or whether a part of the range is missing. */
+  /** The text for a range without events. It says whether a filter applies, and whether a part of the range is missing. */
   #nothing(shown: CountTable): TemplateResult {
     const { wholeRange: range } = this;
     const span = range ? this.formats.span(range.start, range.end) : "this range";

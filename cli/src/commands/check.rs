@@ -453,14 +453,10 @@ impl<'a> Checking<'a> {
         let mut clusters = BTreeMap::new();
         for (cluster, session) in self.basis.app.sessions()? {
             let state = job.kept(&cluster, &session)?.memory.rules;
-            let is_held = |incident: &&Incident| {
-                let hold = incident.hold.as_ref();
-                hold.is_some_and(|hold| hold.until.is_none_or(|until| job.now < until))
-            };
             let outcome = Outcome {
                 is_failing: None,
                 succeeded: Instant::now(),
-                firing: firing(state.incidents().filter(|one| !is_held(one))),
+                firing: firing(state.incidents().filter(|one| !one.is_held(job.now))),
             };
             clusters.insert(cluster.name.clone(), outcome);
             let reported = state.incidents().map(key_of).collect();

@@ -269,7 +269,8 @@ impl Incident {
     }
 
     /// Returns whether the incident has a hold that is in force at a time.
-    pub(crate) fn is_held(&self, at: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_held(&self, at: Timestamp) -> bool {
         let hold = self.hold.as_ref();
         hold.is_some_and(|hold| hold.until.is_none_or(|until| at < until))
     }
