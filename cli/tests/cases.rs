@@ -2,10 +2,8 @@
 //! exit codes. `docs/cli/reference.md`, which contains the help of each command, is such a file, too.
 //!
 //! The commands query a sandbox with seed 7 that this test serves. If there is a folder `NAME.in`, the commands of `NAME.md` run in
-//! a copy of it. `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the outputs that have changed. Check the
+//! a copy of it. `TRYCMD=overwrite cargo test -p tallyfold-cli cases::` writes the outputs that have changed. Check the
 //! difference after that.
-
-#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,22 +1,13 @@
 //! `tallyfold check` through the binary, over several runs: the history, the state, the receivers, and their failures.
 
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed test panics"
-)]
-
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::support::{Reply, Service, Sink, TAKEN, ends, lines, stderr, stdout};
 use serde_json::{Value, json};
-use support::{Reply, Service, Sink, TAKEN, ends, lines, stderr, stdout};
 use tallyfold::Timestamp;
 use tempfile::TempDir;
 

@@ -1,7 +1,5 @@
 //! Commands that query several clusters while one cluster is down.
 
-#![allow(clippy::unwrap_used, reason = "a failed test panics")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,17 +1,13 @@
 //! `tallyfold collect` through the binary: what a checkpoint keeps, and when a file is replaced.
 
-#![allow(clippy::unwrap_used, reason = "a failed test panics")]
-
-mod support;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
+use crate::support::{FROM, Service, UNTIL, ends, stderr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
-use support::{FROM, Service, UNTIL, ends, stderr};
 
 fn collect<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let mut all = vec!["collect", "--from", FROM, "--to", UNTIL, "--format", "csv"];

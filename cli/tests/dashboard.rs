@@ -1,14 +1,5 @@
 //! `tallyfold dashboard` through the binary, over loopback: who has access, what the page receives, and what is stored.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::expect_used,
-    reason = "these are tests"
-)]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -19,8 +10,8 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{FROM, Service, UNTIL, ends, lines, stderr, stdout, terminate};
 use serde_json::Value;
-use support::{FROM, Service, UNTIL, ends, lines, stderr, stdout, terminate};
 use tempfile::TempDir;
 
 const RANGE: &str = "/v1.1/analytics/event_delivery/windows?start=2025-03-01T00%3A00%3A00Z&end=2025-03-01T06%3A00%3A00Z\

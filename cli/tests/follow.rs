@@ -1,9 +1,5 @@
 //! `tallyfold follow` through the binary, with restarts.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -11,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use support::{
+use crate::support::{
     Draw, RANGE, SLOW, Service, Sums, WINDOWS, ends, lines, stderr, stdout, terminate, truth,
 };
 
@@ -159,7 +155,7 @@ fn after_a_signal_the_next_follow_resumes_without_repetition() {
         "--format",
         "ndjson",
         "--from",
-        support::FROM,
+        crate::support::FROM,
         "--state",
         state,
     ];
@@ -183,14 +179,14 @@ fn after_a_signal_the_next_follow_resumes_without_repetition() {
     ends(&output, 0);
     // After a graceful stop, nothing is written twice.
     assert_eq!(add_rows(&mut rows, &stdout(&output)), 0);
-    rows.retain(|(start, ..), _| start.as_str() < support::UNTIL);
+    rows.retain(|(start, ..), _| start.as_str() < crate::support::UNTIL);
     assert_eq!(sums(&rows), truth());
 }
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let service = Service::start();
-    let mut command = service.tallyfold(&["follow", "--from", support::FROM]);
+    let mut command = service.tallyfold(&["follow", "--from", crate::support::FROM]);
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -355,7 +351,13 @@ fn each_failure_has_its_exit_code() {
 #[test]
 fn a_hangup_of_the_terminal_does_not_end_the_follow() {
     let service = Service::start();
-    let from = ["follow", "--format", "ndjson", "--from", support::FROM];
+    let from = [
+        "follow",
+        "--format",
+        "ndjson",
+        "--from",
+        crate::support::FROM,
+    ];
     let mut command = service.tallyfold(&from);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let seen = lines(child.stdout.take().unwrap());

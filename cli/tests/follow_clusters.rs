@@ -1,14 +1,10 @@
 //! Long-running commands with several clusters: their labels, and the failure of one cluster.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 
-use support::{RANGE, Service, Sink, TAKEN, ends, lines, stderr, stdout, terminate};
+use crate::support::{RANGE, Service, Sink, TAKEN, ends, lines, stderr, stdout, terminate};
 
 #[test]
 fn rows_of_all_clusters_have_the_same_columns() {

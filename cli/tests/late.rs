@@ -1,9 +1,5 @@
 //! Commands that read a service whose events arrive late, or whose clock differs from this machine's.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufReader, Write};
@@ -13,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use support::{Received, ends, fetch, lines, read_request, stderr, stdout, terminate};
+use crate::support::{Received, ends, fetch, lines, read_request, stderr, stdout, terminate};
 use tallyfold::{
     Call, CollectOptions, CollectStep, Dimension, FollowOptions, FollowStep, Machine,
     MachineOptions, Metric, Now, Step, TimeStep, Timestamp, Window,

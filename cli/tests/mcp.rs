@@ -1,15 +1,6 @@
 //! `tallyfold mcp` through the binary: the protocol, the limits of what an agent can do, and ten questions of an on-call engineer.
 //! The tools must give the same answers as the commands.
 
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed test panics"
-)]
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -18,8 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use crate::support::{Service, lines, stdout};
 use serde_json::{Value, json};
-use support::{Service, lines, stdout};
 use tempfile::TempDir;
 
 const RULES: &str = r#"

@@ -1,12 +1,5 @@
 //! `tallyfold completions` in a real shell, `tallyfold man` through the real formatter, and `tallyfold audit-logs`.
 
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed test panics"
-)]
-
 use std::fs;
 use std::io::ErrorKind;
 use std::process::{Command, Output};

@@ -1,16 +1,14 @@
 //! `tallyfold push` through the binary, also with destinations that fail.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::fs;
 use std::net::UdpSocket;
 use std::process::Stdio;
 use std::time::Duration;
 
-use support::pushed::{BUSY, expected, push, report, sums, taken};
-use support::{RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth};
+use crate::support::pushed::{BUSY, expected, push, report, sums, taken};
+use crate::support::{
+    RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth,
+};
 
 #[test]
 fn a_push_sends_exact_counts() {

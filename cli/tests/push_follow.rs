@@ -1,15 +1,11 @@
 //! `tallyfold push --follow` through the binary, with restarts and with destinations that fail.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use support::pushed::{BUSY, Points, add_points, expected, push, report, sums, taken};
-use support::{
+use crate::support::pushed::{BUSY, Points, add_points, expected, push, report, sums, taken};
+use crate::support::{
     Draw, RANGE, Reply, SLOW, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth,
 };
 use tallyfold::Timestamp;
@@ -564,7 +560,7 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
     let up = Sink::start(vec![], TAKEN);
     let moved = [&more[..], &["--moved"]].concat();
     ends(&push(&service, "remote-write", &up.url, &moved), 0);
-    assert_eq!(up.all().len(), support::WINDOWS - 1);
+    assert_eq!(up.all().len(), crate::support::WINDOWS - 1);
 }
 
 /// The newest point of each series that a destination of cumulative sums has received. Checks that series keep their start, and

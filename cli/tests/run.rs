@@ -1,9 +1,5 @@
 //! `tallyfold run` through the binary: one request for each window, exact sums in each part, failures and kills.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufReader, Write};
@@ -15,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use support::pushed::{Points, add_points, expected, sums};
-use support::{
+use crate::support::pushed::{Points, add_points, expected, sums};
+use crate::support::{
     Draw, FROM, Fetched, RANGE, Received, Reply, Sink, Sums, TAKEN, UNTIL, WINDOWS, ends, fetch,
     lines, read_request, stderr, terminate, truth,
 };

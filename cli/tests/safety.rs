@@ -1,16 +1,13 @@
 //! An untrusted working folder can't set the service or its secret, and the environment can't set a proxy for this machine.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a failed test panics")]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use support::{Reply, Service, Sink, ends, stderr, stdout};
+use crate::support::{Reply, Service, Sink, ends, stderr, stdout};
 use tempfile::TempDir;
 
 /// A service, a working folder, and the home of a user.

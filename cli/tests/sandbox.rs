@@ -1,15 +1,11 @@
 //! `tallyfold sandbox` through the binary: requests of web pages, states of other sandboxes, and signals to its command.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use support::{Service, ends, fetch, stderr, stdout, terminate};
+use crate::support::{Service, ends, fetch, stderr, stdout, terminate};
 
 #[test]
 fn web_pages_of_any_origin_may_call_the_sandbox() {

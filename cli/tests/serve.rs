@@ -1,9 +1,5 @@
 //! `tallyfold serve` through the binary: scrapes, health, and restarts.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use support::{
+use crate::support::{
     Draw, Fetched, RANGE, SLOW, Service, Sums, ends, fetch, lines, stderr, terminate, truth,
 };
 

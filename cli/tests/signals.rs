@@ -1,6 +1,5 @@
 //! Signals to a command that is blocked.
 
-#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader};

@@ -1,9 +1,4 @@
 //! The invariants of ARCHITECTURE.md that can be checked in the source.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -402,4 +397,24 @@ fn the_engine_knows_nothing_of_the_service_and_is_unsafe_in_one_place() {
         unsafe_blocks += blocks;
     }
     assert_eq!(unsafe_blocks, 1);
+}
+
+#[test]
+fn every_test_file_is_compiled() {
+    for folder in ["cli", "core", "export", "health"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{folder}/tests"));
+        let compiled = fs::read_to_string(root.join("integration.rs")).expect("the list of files");
+        let mut checked = 0;
+        for entry in fs::read_dir(&root).expect("the tests are there") {
+            let path = entry.expect("a folder that can be read").path();
+            let name = path.file_stem().expect("a name").to_string_lossy();
+            if path.extension().is_some_and(|extension| extension == "rs") && name != "integration"
+            {
+                let listed = compiled.lines().any(|line| line == format!("mod {name};"));
+                assert!(listed, "{folder}/tests/integration.rs lacks {name}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 4, "{folder}: {checked} files were checked");
+    }
 }

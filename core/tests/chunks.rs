@@ -1,9 +1,4 @@
 //! Splitting a body at any byte makes no difference, and truncating it at any byte is an error.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,13 +1,6 @@
 //! The client against the sandbox, through bytes and in virtual time.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
-mod support;
-
-use support::{at, client, client_of_one_try, drive, exchange, options, sandbox};
+use crate::support::{at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
     AuditLogsOptions, Call, Code, CountTable, Dimension, Frame, HostFailure, Machine,
     MachineOptions, Now, QueryOptions, Reconciliation, Result, Secret, Step, Window,
@@ -662,7 +655,9 @@ fn no_secret_is_printed_by_anything() {
         format!("{options:?} {:?}", Machine::new(options.clone())),
     );
 
-    let hosted = support::options().host_tokens(true).client_secret(None);
+    let hosted = crate::support::options()
+        .host_tokens(true)
+        .client_secret(None);
     let client = Machine::new(hosted).expect("good options");
     let mut call = delivery(&client);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
@@ -676,7 +671,7 @@ fn no_secret_is_printed_by_anything() {
         r#"{"canary-token": 1, "canary-token": 2}"#,
         r#"{"a": canary-token"#,
     ] {
-        let mut call = delivery(&support::client());
+        let mut call = delivery(&crate::support::client());
         assert!(call.step(at(0)).is_ok() && call.head(200, &[]).is_ok());
         let error = call
             .chunk(body.as_bytes())

@@ -2,18 +2,11 @@
 //! the same table or the same error, wherever the bytes are split.
 //!
 //! `docs/testing.md` has the command of the full run.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-mod plain;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plain::checks;
+use crate::plain::checks;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use tallyfold::{Code, Frame};

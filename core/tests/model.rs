@@ -2,19 +2,11 @@
 //! cancellations. An observer checks what must hold whatever happens.
 //!
 //! `docs/testing.md` has the command of the full run.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
+use crate::support::{after, at, options};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
-use support::{after, at, options};
 use tallyfold::{
     Api, AuditLogsOptions, Call, Code, Dimension, HostFailure, Machine, Now, QueryOptions, Request,
     Result, Step, Window,

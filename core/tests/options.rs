@@ -1,13 +1,6 @@
 //! A call and a collect with a deadline, and headers that a caller adds: in virtual time.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
-mod support;
-
-use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
+use crate::support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
     AuditLogsOptions, Call, Code, CollectOptions, CollectStep, CountTable, Dimension, Error,
     Headers, HostFailure, Machine, MachineOptions, Metric, Now, Patience, QueryOptions, Result,

@@ -1,16 +1,9 @@
 //! Tests a server for web apps against the sandbox, and a web app's client against that server, in
 //! virtual time.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-mod support;
 
 use std::sync::Arc;
 
-use support::{ADDRESS, after, at, client, client_of_one_try, drive, options, sandbox};
+use crate::support::{ADDRESS, after, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
     Answer, Api, Call, Code, CollectOptions, CollectStep, CountTable, Dimension, Drive, Frame,
     HostFailure, Kind, LAST_LINE, Machine, MachineOptions, Metric, Now, PageQuestion, PageRequest,
@@ -111,7 +104,7 @@ fn sent_by_service(query: &QueryOptions) -> (Vec<u8>, CountTable) {
         let sent = request.body().unwrap_or_default();
         let response = sandbox.handle(request.method(), target, &headers, sent, at(0));
         body.clone_from(&response.body);
-        support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
+        crate::support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
     }
     (body, call.output().expect("a table"))
 }
@@ -641,7 +634,7 @@ fn calls_for_a_token_at_the_same_time_make_one_request() {
     };
     let mut second = machine.token(Api::Control).expect("good arguments");
     assert!(matches!(second.step(at(0)), Ok(Step::Blocked { .. })));
-    support::exchange(&mut first, &request, &mut sandbox, at(0)).expect("a token");
+    crate::support::exchange(&mut first, &request, &mut sandbox, at(0)).expect("a token");
     assert!(matches!(first.step(at(0)), Ok(Step::Done)));
     assert!(matches!(second.step(at(0)), Ok(Step::Done)));
     assert_eq!(token(first.output()), token(second.output()));

@@ -1,13 +1,6 @@
 //! What a call does after a transient failure, in virtual time.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
-mod support;
-
-use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
+use crate::support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
     Attempt, AuditLogsOptions, Call, Code, CountTable, Dimension, Error, HostFailure, Json, Kind,
     Machine, MachineOptions, Now, QueryOptions, Request, Result, Secret, Step, Target, Window,
@@ -280,7 +273,7 @@ fn a_body_that_is_cut_is_read_again_however_the_host_tells_of_it() {
         assert!(drive(begin(&client), &mut sandbox, at(0)).is_ok());
         // Where it does not pass, the last error is the call's.
         inject(&mut sandbox, &fault.replace('}', r#", "every": 1}"#));
-        let mut call = begin(&support::client());
+        let mut call = begin(&crate::support::client());
         let mut attempts = Vec::new();
         let mut now = at(0);
         let error = loop {
@@ -462,7 +455,7 @@ fn a_token_endpoint_that_asks_for_a_wait_holds_token_requests_back_and_nothing_e
             .ends_with("/oauth/token")
     );
 
-    let client = support::client();
+    let client = crate::support::client();
     let mut call = delivery(&client);
     request(call.step(at(0)));
     answer(&mut call, 503, &[("retry-after", "20")]).expect("another try");

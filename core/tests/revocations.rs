@@ -1,17 +1,9 @@
 //! Hundreds of calls of one client, with tokens that are valid for a minute and a service that
 //! revokes them while requests are in flight, in virtual time: no call may fail.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
 
 use std::collections::BTreeMap;
 
-use support::{ADDRESS, after, at, client_of_one_try, sandbox};
+use crate::support::{ADDRESS, after, at, client_of_one_try, sandbox};
 use tallyfold::{
     Call, Code, CountTable, Dimension, Machine, Now, QueryOptions, Request, Result, Step, Window,
 };

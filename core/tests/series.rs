@@ -1,10 +1,5 @@
 //! Series are tables divided by time, and comparisons are two tables next to each other: nothing is
 //! lost or added.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
 use std::collections::BTreeMap;
 

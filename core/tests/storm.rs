@@ -7,19 +7,11 @@
 //!
 //! The same holds for collects that wait for the service: each reads 1,200 windows, and a window
 //! that is put back and read again counts as one call.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use support::{after, at, options};
+use crate::support::{after, at, options};
 use tallyfold::{
     AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Dimension, Drive, HostFailure,
     Json, Machine, Metric, Patience, Request, Result, Step, Window,

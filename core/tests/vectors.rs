@@ -1,9 +1,4 @@
 //! The vectors that every language runs.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
 mod collects;
 mod derived;

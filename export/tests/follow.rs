@@ -1,9 +1,4 @@
 //! An outbox and a ledger that receive the revisions of a follow, in a process that may end at any moment.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
 
 include!("../../core/tests/doc/host.rs");
 

@@ -1,23 +1,16 @@
 //! OTLP as protobuf and as JSON, read by the package `opentelemetry-proto`.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-mod protobuf;
 
 use std::collections::BTreeMap;
 
+use crate::protobuf::{
+    START_MS, Samples, Windows, changes, labels, options, pieces, revision, samples, table, value,
+    windows,
+};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest as Request;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, metric, number_data_point};
 use proptest::prelude::*;
 use prost::Message;
-use protobuf::{
-    START_MS, Samples, Windows, changes, labels, options, pieces, revision, samples, table, value,
-    windows,
-};
 use serde_json::{Value, json};
 use tallyfold::{Code, CountTable};
 use tallyfold_export::{Export, ExportOptions, Format};

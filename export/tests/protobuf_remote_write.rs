@@ -1,19 +1,12 @@
 //! Both versions of Prometheus remote-write, parsed by wire types and by the field numbers of the specifications.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-mod protobuf;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::prelude::*;
-use protobuf::{
+use crate::protobuf::{
     COUNTS, START_MS, Samples, Windows, changes, fields, labels, options, pieces, revision,
     samples, table, varints, windows,
 };
+use proptest::prelude::*;
 use tallyfold::Code;
 use tallyfold_export::{Export, ExportOptions, Format, NoteKind};
 

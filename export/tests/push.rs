@@ -1,9 +1,4 @@
 //! A push to a destination that fails in every way: what arrives, and how often.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
 
 use std::collections::BTreeMap;
 

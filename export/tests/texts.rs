@@ -1,12 +1,4 @@
 //! The text formats, read by independent readers.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
-
-mod readers;
-mod tables;
 
 use std::collections::BTreeMap;
 
@@ -14,8 +6,8 @@ use proptest::prelude::*;
 use tallyfold::{Code, CountTable};
 use tallyfold_export::{Export, ExportOptions, Format, Labels, NoteKind};
 
-use readers::{Read, read};
-use tables::{
+use crate::readers::{Read, read};
+use crate::tables::{
     DAY, Rows, Windows, any_value, any_windows, options, pieces, revision, rows, table, text,
 };
 
@@ -534,11 +526,11 @@ fn expected(format: Format, windows: &Windows, labels: &[(&str, &str)]) -> Read 
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect();
             of.extend(BY.map(str::to_owned).into_iter().zip(values.clone()));
-            if readers::leaves_out_empty(format) {
+            if crate::readers::leaves_out_empty(format) {
                 of.retain(|_, value| !value.is_empty());
             }
             for (name, count) in ["success", "errors", "filtered"].iter().zip(counts) {
-                let at = readers::time_of(format, (DAY + end) * 1000 - 1);
+                let at = crate::readers::time_of(format, (DAY + end) * 1000 - 1);
                 let key = (of.clone(), at, (*name).to_owned());
                 assert_eq!(all.insert(key, i128::from(*count)), None);
             }
@@ -625,11 +617,11 @@ proptest! {
                 let mut labels: BTreeMap<String, String> =
                     BY.map(str::to_owned).into_iter().zip(values.clone()).collect();
                 labels.insert("revision".to_owned(), "0".to_owned());
-                if readers::leaves_out_empty(format) {
+                if crate::readers::leaves_out_empty(format) {
                     labels.retain(|_, value| !value.is_empty());
                 }
                 for (position, name) in ["success", "errors", "filtered"].iter().enumerate() {
-                    let at = readers::time_of(format, (DAY + 900) * 1000 - 1);
+                    let at = crate::readers::time_of(format, (DAY + 900) * 1000 - 1);
                     let change = new[position] - old[position];
                     let is_row = matches!(format, Format::Csv | Format::Ndjson);
                     if change != 0 || is_row && old != new {

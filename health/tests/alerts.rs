@@ -1,12 +1,5 @@
 //! Alerts for each kind of receiver: when they are sent, when they are sent again, and when they end.
 
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test may panic"
-)]
-
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

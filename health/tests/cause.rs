@@ -1,9 +1,6 @@
 //! Tests of explanations, for any counts and for examples.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod fixture;
-
-use fixture::Fixture;
+use crate::fixture::Fixture;
 use proptest::prelude::*;
 use tallyfold_health::{
     Attribute, Cause, ExplainOptions, Explanation, Leaves, Measure, Tally, explain, explain_leaves,

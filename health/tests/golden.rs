@@ -1,6 +1,5 @@
 //! Compares the statistics with exact values (mpmath), scipy and R. `golden/detection.R` makes the table `detection.csv`, and
 //! `golden/make.py` makes the other tables.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use tallyfold_health::{
     Level, Tails, beta_binomial, binomial, deviance, discovery_limit, ln_silence,

@@ -1,9 +1,6 @@
 //! The findings of each kind of rule, and their sentences.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod fixture;
-
-use fixture::{Fixture, Row, noise, replay, sentences};
+use crate::fixture::{Fixture, Row, noise, replay, sentences};
 use tallyfold::{Metric, TimeStep};
 use tallyfold_health::{Finding, Measure, Observed, ObservedPages, Rules, Severity, Status};
 
@@ -264,7 +261,7 @@ fn a_small_integration_that_fails_is_found_within_an_hour_and_unjudged_without_a
     });
     let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nleast = 30";
     let rules = Rules::parse(rules).unwrap();
-    let checks = fixture::checks(
+    let checks = crate::fixture::checks(
         &rules,
         &fixture,
         [start + 4, start + 8, start + 40].into_iter(),
@@ -324,7 +321,7 @@ fn an_outage_is_separate_from_a_usual_outage_on_the_same_day_and_ends_soon() {
     // Two hours after the end of the outage, a check reports that it is over.
     let rules = Rules::parse(rules).unwrap();
     let checks = [day * 96 + 47, day * 96 + 55].into_iter();
-    let checks = fixture::checks(&rules, &fixture, checks);
+    let checks = crate::fixture::checks(&rules, &fixture, checks);
     let status = checks.iter().map(|check| check.findings[0].status);
     let status: Vec<Status> = status.collect();
     assert_eq!(status, [Status::Firing, Status::Resolved]);
@@ -354,7 +351,7 @@ fn a_short_failure_of_a_small_group_ends_although_hours_were_judged_together() {
     let fixture = with_short_failure(start, |slot| u64::from(slot.is_multiple_of(3)));
     let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nside = 'high'";
     let rules = Rules::parse(rules).unwrap();
-    let checks = fixture::checks(&rules, &fixture, [start + 3, start + 20].into_iter());
+    let checks = crate::fixture::checks(&rules, &fixture, [start + 3, start + 20].into_iter());
     let [firing, resolved] = [0, 1].map(|check| &checks[check].findings[0]);
     assert_eq!(firing.status, Status::Firing);
     let numbers = "since 2026-02-18 00:00 UTC (39 of 48; usually ";
@@ -392,7 +389,7 @@ fn numbers_of_a_failure_that_may_be_over_end_with_the_last_bad_window() {
     let fixture = with_short_failure(start, |slot| u64::from(slot.is_multiple_of(2)));
     let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nside = 'high'";
     let rules = Rules::parse(rules).unwrap();
-    let checks = fixture::checks(&rules, &fixture, [start + 3, start + 8].into_iter());
+    let checks = crate::fixture::checks(&rules, &fixture, [start + 3, start + 8].into_iter());
     let [finding] = &checks[1].findings[..] else {
         panic!("want one finding: {:?}", sentences(&checks[1].findings));
     };
@@ -655,7 +652,7 @@ fn counts_near_the_largest_number_are_judged() {
     };
     for kind in ["volume", "silent"] {
         let rules = Rules::parse(&rule(kind)).unwrap();
-        let mut store = fixture::Store::new(&rules, Metric::EventDelivery);
+        let mut store = crate::fixture::Store::new(&rules, Metric::EventDelivery);
         let (days, left) = (30, 6);
         // A table of all days would have a sum above 2^64.
         for day in 0..=days {

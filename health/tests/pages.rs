@@ -1,11 +1,8 @@
 //! Checks of pages have the same findings as checks of tables, even if counts arrive late and are corrected.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
-
-mod fixture;
 
 use std::collections::BTreeSet;
 
-use fixture::{Fixture, Row, Store, noise};
+use crate::fixture::{Fixture, Row, Store, noise};
 use proptest::prelude::*;
 use tallyfold::Metric;
 use tallyfold_health::{Observed, ObservedPages, Page, PageHead, Pages, Rules, State, SumsBy};

@@ -1,10 +1,4 @@
 //! Rules files: how they are read, and the errors for invalid files and rules.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test may panic"
-)]
 
 use proptest::prelude::*;
 use tallyfold::text::Fraction;

@@ -1,9 +1,6 @@
 //! How findings begin, continue and end from check to check.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod fixture;
-
-use fixture::{Fixture, Row, checks, delivery, noise, sentences};
+use crate::fixture::{Fixture, Row, checks, delivery, noise, sentences};
 use proptest::prelude::*;
 use serde_json::Value;
 use tallyfold::{CountTable, Timestamp};
@@ -453,7 +450,9 @@ fn a_deviation_that_is_likely_in_one_of_many_groups_is_not_a_finding() {
     let found = |by: &str| {
         let rule = "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'volume'\nfor = 1\nfalse_alarms = 0.5\nchange = '1%'";
         let rules = format!("{rule}\n{by}");
-        fixture::replay(&rules, &fixture, 290, 300).findings.len()
+        crate::fixture::replay(&rules, &fixture, 290, 300)
+            .findings
+            .len()
     };
     assert_eq!(
         found("by = ['event_name']\nwhere = { event_name = 'event-000' }"),
@@ -636,7 +635,7 @@ fn a_sentence_has_the_exact_limit() {
         fixture.add(0, false, 0, &[(vec!["Webhook"], [919, 422, 0])]);
         let rule =
             format!("window = '1h'\n[[rule]]\nname = 'x'\nkind = 'threshold'\nabove = '{limit}'");
-        let findings = fixture::replay(&rule, &fixture, 0, 1).findings;
+        let findings = crate::fixture::replay(&rule, &fixture, 0, 1).findings;
         assert_eq!(
             sentences(&findings),
             [format!(

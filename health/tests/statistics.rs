@@ -1,5 +1,4 @@
 //! Properties of the statistics. For example, they return a number for every input.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use tallyfold_health::{

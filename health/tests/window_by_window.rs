@@ -1,9 +1,6 @@
 //! Checks after each window have the same findings as one replay, even for rules that compare with earlier weeks.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod fixture;
-
-use fixture::{Fixture, Row, checks, delivery, noise};
+use crate::fixture::{Fixture, Row, checks, delivery, noise};
 use tallyfold_health::{Finding, Rules, Status};
 
 const DAY: usize = 24;
@@ -111,7 +108,7 @@ fn checks_after_each_window_have_the_findings_of_a_replay() {
     }
     // A late check has the same state, to the last digit of the expected counts.
     for end in [START + 6, START + 14, START + 30, END] {
-        let late = fixture::checks(&rules, &fixture, [START, end].into_iter());
+        let late = crate::fixture::checks(&rules, &fixture, [START, end].into_iter());
         assert_eq!(late[1].state, checks[end - START].state);
     }
 }

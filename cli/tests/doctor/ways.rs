@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rcgen::date_time_ymd;
 
-use crate::servers::{Authority, Manner, Sandbox, answer, dead_port, serve};
-use crate::{Diagnosis, diagnosed, tallyfold};
+use super::servers::{Authority, Manner, Sandbox, answer, dead_port, serve};
+use super::{Diagnosis, diagnosed, tallyfold};
 
 #[test]
 fn a_closed_port_and_an_unknown_name_fail_different_checks() {

@@ -20,8 +20,8 @@ use socket2::SockRef;
 use tallyfold_sandbox::SandboxOptions;
 use tempfile::TempDir;
 
+use super::world::{CLUSTERS, HOUR, HOURS, MINUTE, Reaction, SEED, World, name_of, text};
 use crate::support::read_request;
-use crate::world::{CLUSTERS, HOUR, HOURS, MINUTE, Reaction, SEED, World, name_of, text};
 
 /// The errors of the wall clock after somebody has set it wrong, in milliseconds.
 const JUMPS: [i64; 8] = [

@@ -1,5 +1,4 @@
 //! Helpers for the tests of commands: a served sandbox, its exact counts, and a destination of pushes.
-#![allow(dead_code, reason = "each test uses a part of this")]
 
 pub(crate) mod pushed;
 

@@ -10,12 +10,12 @@ use tallyfold::{
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 
-use crate::collect::fault;
-use crate::support::{ADDRESS, at, options};
-use crate::world::{
+use super::collect::fault;
+use super::world::{
     DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, event, instant, step,
     window,
 };
+use crate::support::{ADDRESS, at, options};
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;

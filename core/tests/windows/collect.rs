@@ -5,11 +5,11 @@ use tallyfold::{
     HostFailure, Limits, Machine, Patience, Progress, Settled, Step, Window,
 };
 
-use crate::support::{after, at, client, options};
-use crate::world::{
+use super::world::{
     DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, instant, new_year,
     step, window,
 };
+use crate::support::{after, at, client, options};
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
@@ -786,7 +786,7 @@ fn a_response_without_a_date_settles_by_the_date_of_an_earlier_one() {
     while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
         responses += 1;
         let date = (responses < 4).then_some(service_ms);
-        crate::follow::answer_at(&mut world, &mut call, date);
+        super::follow::answer_at(&mut world, &mut call, date);
         let settled = collect.settle(task, &mut call, world.now);
         assert!(
             matches!(settled, Ok(Settled::Kept { provisional: true })),

@@ -7,10 +7,10 @@ use tallyfold::{
     Metric, Now, Patience, Revision, Step, Timestamp, Window,
 };
 
-use crate::support::{ADDRESS, NEW_YEAR_MS, at, options as client_options};
-use crate::world::{
+use super::world::{
     DIMENSIONS, Random, Trouble, World, assert_same_counts, instant, new_year, step, window,
 };
+use crate::support::{ADDRESS, NEW_YEAR_MS, at, options as client_options};
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;

@@ -8,11 +8,11 @@ use tallyfold::{
 };
 use tallyfold_sandbox::Outcome;
 
-use crate::checkpoint::{Files, load, resumed, save};
-use crate::support::at;
-use crate::world::{
+use super::checkpoint::{Files, load, resumed, save};
+use super::world::{
     Random, Trouble, World, assert_same_counts, collect_options, event, instant, new_year, window,
 };
+use crate::support::at;
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;

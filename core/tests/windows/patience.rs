@@ -10,11 +10,11 @@ use tallyfold::{
 };
 use tallyfold_sandbox::SandboxOptions;
 
-use crate::support::{after, at, exchange, options};
-use crate::world::{
+use super::world::{
     DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, instant, new_year,
     step, window,
 };
+use crate::support::{after, at, exchange, options};
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
@@ -376,7 +376,7 @@ fn when_the_patience_is_over_the_collect_ends_with_what_it_has() {
             simulation.requests
         );
         // Fifteen minutes, and no more than the last try beyond.
-        let lasted_s = simulation.world.now.monotonic_ms / 1_000 - crate::world::LATER;
+        let lasted_s = simulation.world.now.monotonic_ms / 1_000 - super::world::LATER;
         assert!((900..1_000).contains(&lasted_s), "{down:?}: {lasted_s} s");
     }
 }
@@ -401,7 +401,7 @@ fn one_bad_window_never_stalls_the_collect() {
             assert_eq!(ended.failures[0].1.code(), Code::ServerError);
             let text = ended.to_string();
             assert!(!text.contains("down"), "{text}");
-            let lasted_s = simulation.world.now.monotonic_ms / 1_000 - crate::world::LATER;
+            let lasted_s = simulation.world.now.monotonic_ms / 1_000 - super::world::LATER;
             assert!(
                 lasted_s < 60,
                 "{lasted_s} s with {workers} workers at {index}"
@@ -465,7 +465,7 @@ fn a_longer_retry_after_is_waited_for_if_the_patience_allows() {
     let mut collect = simulation.collect(patient(DAY, 900));
     simulation.run(&mut collect, 8);
     assert!(collect.finish().is_ok());
-    let lasted_s = simulation.world.now.monotonic_ms / 1_000 - crate::world::LATER;
+    let lasted_s = simulation.world.now.monotonic_ms / 1_000 - super::world::LATER;
     assert!((600..700).contains(&lasted_s), "{lasted_s} s");
     assert!(
         simulation.requests < 96 + 10,

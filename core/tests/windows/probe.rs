@@ -6,10 +6,10 @@ use tallyfold::{
 };
 use tallyfold_sandbox::{Outcome, SandboxOptions};
 
-use crate::support::at;
-use crate::world::{
+use super::world::{
     DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, event, instant, window,
 };
+use crate::support::at;
 
 const HOUR: u64 = 3_600;
 

@@ -5,8 +5,8 @@ use tallyfold::{
     MachineOptions, Metric, Reconciliation, Spelling,
 };
 
+use super::world::{DIMENSIONS, World, collect_options, instant, new_year, step};
 use crate::support::{ADDRESS, options};
-use crate::world::{DIMENSIONS, World, collect_options, instant, new_year, step};
 
 const HOUR: u64 = 3_600;
 

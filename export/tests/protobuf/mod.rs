@@ -1,10 +1,4 @@
 //! Random tables and revisions, and what their exports must contain.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    dead_code,
-    reason = "a test says so when it fails; and no test uses all of this"
-)]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,5 @@
 //! The live view of a served sandbox, in a pseudo-terminal whose screen the tests read.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod terminal;
 

@@ -6,20 +6,17 @@
 
 // `process.c` replaces functions of glibc.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod machine;
-#[path = "../support/mod.rs"]
-mod support;
 mod world;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
 
+use crate::support::fetch;
 use machine::{Failed, Machine, Task};
 use serde_json::Value;
-use support::fetch;
 use tallyfold::Timestamp;
 use tallyfold_export::{Counter, Labels, Ledger};
 use world::{

@@ -1,10 +1,5 @@
 //! The faults that every language is tested with, over loopback. `tests/faults/README.md` describes
 //! them.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says so when it fails"
-)]
 
 mod case;
 mod host;
