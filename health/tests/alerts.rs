@@ -92,6 +92,7 @@ fn incident(findings: &[&Finding]) -> Incident {
         sentence: first.sentence.clone(),
         silenced: first.silenced,
         provisional: first.provisional,
+        missed: false,
         hold: None,
         parts: findings.iter().map(part).collect(),
         history: vec![IncidentEvent {
@@ -149,8 +150,19 @@ fn run(
     answers: impl IntoIterator<Item = Answer>,
 ) -> Run {
     let incidents: Vec<Incident> = findings.iter().map(|one| incident(&[one])).collect();
+    run_of(findings, &incidents, receiver, before, answers)
+}
+
+/// Notifies a receiver of these incidents.
+fn run_of(
+    findings: &[Finding],
+    incidents: &[Incident],
+    receiver: Receiver,
+    before: &Notified,
+    answers: impl IntoIterator<Item = Answer>,
+) -> Run {
     let found = Found {
-        incidents: &incidents,
+        incidents,
         findings,
         is_cut: false,
     };
@@ -340,6 +352,50 @@ fn a_late_message_about_an_end_is_the_message_of_that_check() {
             let lost = run(&[], own(), &again.notified, []).sent;
             assert!(!lost[0].1.to_string().contains("01:00:00Z"), "{lost:?}");
         }
+    }
+}
+
+/// A check that runs once an hour finds an incident of half an hour only after it is over.
+#[test]
+fn chats_and_webhooks_are_notified_of_an_incident_between_two_checks_once() {
+    let missed = |change: fn(&mut Finding)| {
+        let mut over = finding("a", Status::Resolved);
+        change(&mut over);
+        let mut incident = incident(&[&over]);
+        incident.missed = true;
+        ([over], [incident])
+    };
+    let (over, told) = missed(|_| {});
+    let message = run_of(&over, &told, webhook(), &Notified::default(), []);
+    let [(_, sent)] = &message.sent[..] else {
+        panic!("{:?}", message.sent)
+    };
+    let text = sent["text"].as_str().unwrap();
+    assert!(text.starts_with("resolved: eu: rule a: "), "{text}");
+    assert_eq!(message.notified, Notified::default());
+    // A receiver that doesn't accept the message gets it in the next run.
+    let down = vec![Some((500, "")); 99];
+    let down = run_of(&over, &told, webhook(), &Notified::default(), down);
+    let later = run(&[], webhook(), &down.notified, []);
+    assert_eq!(later.sent, message.sent);
+    assert_eq!(later.notified, Notified::default());
+    // A receiver that knows the alert gets one message.
+    let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
+    let ended = run_of(&over, &told, webhook(), &begun.notified, []);
+    assert_eq!(ended.sent.len(), 1);
+    // An Alertmanager drops an alert that it doesn't know and that is over.
+    let own = receiver(ReceiverKind::Alertmanager, |_| {});
+    let none = run_of(&over, &told, own, &Notified::default(), []);
+    assert_eq!(none.sent, []);
+    let quiet: [fn(&mut Finding); 3] = [
+        |one| one.silenced = true,
+        |one| one.provisional = true,
+        |one| one.resolved = Some(at("2025-12-31T01:00:00Z")),
+    ];
+    for change in quiet {
+        let (over, told) = missed(change);
+        let none = run_of(&over, &told, webhook(), &Notified::default(), []);
+        assert_eq!(none.sent, []);
     }
 }
 

@@ -249,6 +249,23 @@ fn a_late_check_judges_all_windows_since_the_last_check() {
         .unwrap();
     assert_eq!(statuses(&late), [("fails", Status::Resolved)]);
     assert_eq!(statuses(&after), []);
+    assert!(late.incidents[0].missed);
+    let state = String::from_utf8(late.state.to_json()).unwrap();
+    assert!(!state.contains(r#""missed":true"#), "{state}");
+}
+
+#[test]
+fn an_incident_that_the_previous_check_reported_is_not_missed() {
+    let fixture = hours(&[0, 0, 0, 7, 7, 7, 0, 0, 0, 7, 7, 7, 0, 0, 0].map(Some));
+    let missed = |ends: &[usize]| -> Vec<bool> {
+        let checks = checks(&rules(), &fixture, ends.iter().copied());
+        let last = checks.last().unwrap();
+        last.incidents.iter().map(|one| one.missed).collect()
+    };
+    assert_eq!(missed(&[2, 6, 9]), [false]);
+    // The incident comes back, and ends again.
+    assert_eq!(missed(&[2, 6, 9, 15]), [true]);
+    assert_eq!(missed(&[2, 6, 9, 12, 15]), [false]);
 }
 
 #[test]

@@ -1110,6 +1110,7 @@ mod tests {
             sentence: "much fails".to_owned(),
             silenced: false,
             provisional: false,
+            missed: false,
             hold: None,
             parts: Vec::new(),
             history: Vec::new(),

@@ -95,6 +95,8 @@ pub(crate) struct Current {
 struct Resolved {
     at: Timestamp,
     alert: Alert,
+    /// Whether a receiver that gets one message for each alert is notified of the end even if it doesn't know the alert.
+    is_missed: bool,
 }
 
 /// An alert that a receiver was notified of and that is over.
@@ -105,6 +107,10 @@ pub(crate) struct Over {
     /// When it ended.
     pub(crate) at: Timestamp,
 }
+
+/// Receivers are not notified of incidents that began and ended between two checks, if they ended longer ago: a check that was off
+/// for a week would send a message for each of them.
+const MISSED_MS: i64 = 24 * 3_600_000;
 
 impl Current {
     /// Makes alerts from a check's incidents.
@@ -135,6 +141,10 @@ impl Current {
                     let resolved = Resolved {
                         at: incident.until,
                         alert: Alert::of(incident, found.findings, options),
+                        is_missed: incident.missed
+                            && !incident.silenced
+                            && !incident.provisional
+                            && now.unix_ms() - incident.until.unix_ms() <= MISSED_MS,
                     };
                     current.resolved.insert(id, resolved);
                 }
@@ -182,6 +192,17 @@ impl Current {
             } else if self.is_firing(id) || self.silenced.contains(id) {
                 alert.ended = None;
             }
+        }
+    }
+
+    /// Adds the alerts that began and ended between two checks to those that a receiver was notified of, with their ends. So the
+    /// receiver gets a message about each end, in a later run if it doesn't accept the message now.
+    pub(crate) fn add_missed(&self, notified: &mut Alerts) {
+        for (id, end) in self.resolved.iter().filter(|(_, end)| end.is_missed) {
+            notified.entry(id.clone()).or_insert_with(|| Alert {
+                ended: Some(end.at),
+                ..end.alert.clone()
+            });
         }
     }
 

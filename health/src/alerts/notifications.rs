@@ -358,6 +358,7 @@ impl Notifications {
                 every_run(&current, known, lifetime_ms, &self.options, *write)
             }
             Writer::Each(write) => {
+                current.add_missed(known);
                 let path_of = receiver.kind.form().path_of;
                 let plan = |notice: &Notice<'_>, effect| Planned {
                     body: write(notice),

@@ -165,10 +165,14 @@ impl Following {
         kept
     }
 
-    /// Returns the incidents that are open or ended in this check.
-    pub(crate) fn shown(self) -> Vec<Incident> {
+    /// Returns the incidents that are open or ended in this check. The previous check judged the windows up to `judged`; without
+    /// a previous check, no incident was missed.
+    pub(crate) fn shown(self, judged: Option<Timestamp>) -> Vec<Incident> {
         let Self { mut all, over } = self;
         all.retain(|one| !over.contains(&one.id));
+        for incident in &mut all {
+            incident.missed = judged.is_some_and(|judged| incident.is_over_since(judged));
+        }
         all
     }
 }
@@ -179,7 +183,7 @@ impl Following {
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
     let mut following = Following::of(Vec::new());
     following.follow(findings, over, |_| true);
-    let mut all = following.shown();
+    let mut all = following.shown(None);
     all.sort_by(|one, other| (one.fired, &one.id).cmp(&(other.fired, &other.id)));
     all
 }

@@ -791,6 +791,11 @@ export interface Incident {
   /** Whether the incident depends on counts that may still change. */
   readonly provisional: boolean;
   /**
+   * Whether the incident began, or came back, after the windows of the previous check, and is over
+   * already. Then no receiver has been notified that it fires.
+   */
+  readonly missed: boolean;
+  /**
    * The acknowledgement or silence of the incident. While it is in force, no receiver is notified
    * that the incident fires.
    */

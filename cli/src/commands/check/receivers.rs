@@ -151,6 +151,7 @@ fn incident(now: Timestamp) -> Incident {
         sentence: part.sentence.clone(),
         silenced: false,
         provisional: false,
+        missed: false,
         hold: None,
         parts: vec![part],
         history: Vec::new(),
