@@ -20,6 +20,23 @@ fn within_a_quarter() {
 }
 
 #[test]
+fn a_long_range_shows_its_progress_until_it_is_read() {
+    let service = Service::start(0, &[]);
+    let long = ["delivery", "--since=10d", "--window=1h", "--by=reason"];
+    let reading = Watched::spawn(service.command(&long), (100, 40));
+    let is_bar = |line: &String| line.starts_with("default ") && line.contains("/241 windows, ");
+    reading.wait("the bar", |lines| lines.iter().any(is_bar));
+    let table = reading.wait("the table", |lines| {
+        lines.iter().any(|line| line.starts_with("total "))
+    });
+    assert!(
+        table[0].starts_with("event_delivery by reason, "),
+        "{table:#?}"
+    );
+    assert!(!table.iter().any(is_bar), "{table:#?}");
+}
+
+#[test]
 fn the_view_follows_the_size_and_restores_the_terminal() {
     within_a_quarter();
     let service = Service::start(0, &[]);

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
 use tallyfold::text::{duration, grouped};
-use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Timestamp, Window};
+use tallyfold::{CollectOptions, Dimension, Metric, Progress, TimeStep, Timestamp, Window};
 use tallyfold_health::{
     Check, Incident, ObservedPages, Pages, Rules, Severity, State, Status, Unjudged,
 };
@@ -28,7 +28,7 @@ use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::file_name;
 use crate::health::files::{Memory, Places, places, places_below, rules, service};
-use crate::health::history::{History, HistoryProgress, Past, Wanted, read};
+use crate::health::history::{History, Past, Wanted, read};
 use crate::health::notify::{Notifier, NotifyFlags, receiver_flags};
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::Shutdown;
@@ -37,7 +37,7 @@ use crate::output::check::{self, CheckFormat, CheckReport, Checked, write};
 use crate::output::report::{Part, Report, contradiction, spans};
 use crate::output::safe::escaped;
 use crate::output::sink::check_output;
-use crate::stderr::{Bars, show};
+use crate::stderr::show;
 
 pub(crate) mod hold;
 pub(crate) mod receivers;
@@ -759,10 +759,9 @@ impl Job<'_> {
         sessions: &[Opened],
         notifying: Option<&Notifying<'_>>,
     ) -> (CheckReport, Undone) {
-        let bars = Bars::new(&self.app.stderr);
         let all = RefCell::new(Undone::default());
         let work = |cluster: Cluster, session: Rc<Session>| {
-            let bar = bars.add(&cluster.name);
+            let bar = self.app.stderr.bar(&cluster.name);
             let all = &all;
             async move {
                 let own = match self.replay {
@@ -786,7 +785,6 @@ impl Job<'_> {
             }
         };
         let (parts, missing) = each(sessions, work).await;
-        bars.clear();
         let report = Report {
             asked: Checked {
                 at: self.replay.map_or(self.now, Window::end),
@@ -819,7 +817,7 @@ impl Job<'_> {
         loop {
             let own = recent.as_ref().unwrap_or(&wanted);
             let pasts = self.pasts((cluster, session), own, |now| {
-                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+                show(bar, now);
                 if now.waiting_ms.is_some() {
                     // While the service does not answer, give the turn to another cluster.
                     turn.take();
@@ -880,7 +878,7 @@ impl Job<'_> {
         &self,
         (cluster, session): (&Cluster, &Session),
         wanted: &[Wanted],
-        mut on_progress: impl FnMut(HistoryProgress),
+        mut on_progress: impl FnMut(Progress),
     ) -> Result<[Option<Past>; 2]> {
         let mut pasts: [Option<Past>; 2] = [None, None];
         for wanted in wanted {

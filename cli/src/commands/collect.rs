@@ -21,7 +21,7 @@ use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Part, Report};
 use crate::output::show::{OutputFormat, ShowFlags};
 use crate::output::write::{check, write};
-use crate::stderr::{Bars, Stderr, show};
+use crate::stderr::{Stderr, show};
 
 /// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -111,7 +111,6 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     };
     check(app.loaded()?, &asked, &show)?;
     let sessions = app.sessions_of(&[])?;
-    let bars = Bars::new(&app.stderr);
     let (stop, stopping) = watch::channel(false);
     let job = Job {
         options,
@@ -120,7 +119,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         stopping,
     };
     let work = each(&sessions, |cluster, session| {
-        let (job, bar) = (job.clone(), bars.add(&cluster.name));
+        let (job, bar) = (job.clone(), app.stderr.bar(&cluster.name));
         let folder = flags.folder(&cluster, app.settings.is_named);
         async move { job.run(&cluster, &session, folder, &bar).await }
     });
@@ -135,7 +134,6 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         }
         done = &mut work => done,
     };
-    bars.clear();
     let tables = Report {
         asked,
         parts: parts.into_iter().flatten().collect(),
@@ -273,7 +271,7 @@ impl Job {
         }
         let is_stopped = tokio::select! {
             ended = gather(session, &mut collect, &mut keeper, |now| {
-                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+                show(bar, now);
             }) => {
                 ended?;
                 false

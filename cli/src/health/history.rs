@@ -394,19 +394,6 @@ impl ReadPage for Files {
     }
 }
 
-/// The progress of reading windows into a history.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HistoryProgress {
-    /// The number of windows to read, in all files.
-    pub(crate) planned: u32,
-    /// The number of windows that were read.
-    pub(crate) done: u32,
-    /// The number of windows that could not be read.
-    pub(crate) failed: u32,
-    /// The time until the next attempt, while the service does not answer.
-    pub(crate) waiting_ms: Option<u32>,
-}
-
 /// A page of the history, and what is needed to bring it up to date.
 struct Update {
     span: Span,
@@ -430,7 +417,7 @@ pub(crate) async fn read(
     session: &Session,
     (history, wanted, given): (History, &Wanted, &Given),
     keeps_all: bool,
-    mut on_progress: impl FnMut(HistoryProgress),
+    mut on_progress: impl FnMut(Progress),
 ) -> Result<Past> {
     let (mut pages, mut unstored) = (Vec::new(), None);
     for span in history.spans(wanted.range) {
@@ -441,9 +428,9 @@ pub(crate) async fn read(
         page.keep(kept, &mut unstored);
         pages.push(page);
     }
-    let mut reading = HistoryProgress {
+    let mut reading = Progress {
         planned: pages.iter().map(|page| page.left).sum(),
-        ..HistoryProgress::default()
+        ..Progress::default()
     };
     let (mut failures, mut unfinished) = (Vec::new(), Vec::new());
     let recent = wanted.recent().range.start();
@@ -461,7 +448,12 @@ pub(crate) async fn read(
         let before = reading;
         let known = collect.progress().done;
         gather(session, &mut collect, &mut Keeper::default(), |now| {
-            reading = before.and(now, known);
+            reading = Progress {
+                planned: before.planned,
+                done: before.done + now.done.saturating_sub(known),
+                failed: before.failed + now.failed,
+                ..now
+            };
             on_progress(reading);
         })
         .await?;
@@ -586,22 +578,11 @@ fn update(
     })
 }
 
-impl HistoryProgress {
-    fn and(self, now: Progress, known: u32) -> Self {
-        Self {
-            planned: self.planned,
-            done: self.done + now.done.saturating_sub(known),
-            failed: self.failed + now.failed,
-            waiting_ms: now.waiting_ms,
-        }
-    }
-}
-
 fn finish(
     history: History,
     wanted: &Wanted,
     pages: Vec<Update>,
-    (mut failures, reading, unfinished): (Vec<Failure>, HistoryProgress, Vec<Window>),
+    (mut failures, reading, unfinished): (Vec<Failure>, Progress, Vec<Window>),
 ) -> Result<Past> {
     let failure = (!failures.is_empty()).then(|| failures.remove(0));
     let (mut heads, mut files, mut covered) = (Vec::new(), Files::default(), Vec::new());

@@ -25,6 +25,7 @@ use super::state::StateFile;
 use crate::arguments::query::Query;
 use crate::failure::{Failure, Result};
 use crate::files::{Replacement, if_exists, replace};
+use crate::stderr::show;
 
 /// Drives a collect to its end, stores what was read, and reports the progress.
 ///
@@ -65,6 +66,9 @@ pub(crate) async fn driven(session: &Session, mut drive: Drive) -> Drive {
     drive
 }
 
+/// The minimum number of windows for which [`read`] shows its progress. Fewer are read in a few seconds.
+const LONG: u32 = 32;
+
 /// Reads a range. Returns its counts, the missing windows, and why they are missing.
 ///
 /// # Errors
@@ -75,7 +79,12 @@ pub(crate) async fn read(
     query: &Query,
 ) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
     let mut collect = session.machine.collect(options)?;
-    gather(session, &mut collect, &mut Keeper::default(), |_| ()).await?;
+    let is_long = collect.progress().planned >= LONG;
+    let bar = is_long.then(|| session.stderr.bar(&session.name));
+    gather(session, &mut collect, &mut Keeper::default(), |now| {
+        bar.iter().for_each(|bar| show(bar, now));
+    })
+    .await?;
     let (table, gaps, failure) = finished(&collect)?;
     Ok((query.shape(&table)?, gaps, failure))
 }
