@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::{DocumentKind, check_past};
 use tallyfold::{
-    Code, CountName, Dimension, Dimensions, Error, Follow, Identity, Metric, Name, Result,
-    Revision, Timestamp, Window, Windowed, Words,
+    Code, CountName, Dimension, Dimensions, Error, Identity, Metric, Name, Result, Revision,
+    Timestamp, Window, Windowed, Words,
 };
 
 use crate::context::{Context, Labels, UNIT};
 use crate::form::Numbers;
 use crate::formats::openmetrics::Seconds;
 use crate::note::Note;
+use crate::position::Position;
 use crate::scrape::{FamilyKind, Scrape, ScrapeFormat};
 use crate::source::{Source, columns_of, owned_names};
 
@@ -278,13 +279,18 @@ impl Ledger {
         }
         let newest = added.clone().map(|rows| rows.window.end()).max();
         let settled_until = self.settled_until.max(newest);
-        let after = Coming::of(&state, settled_until)?;
+        // Without the state of a follow, the caller adds windows in order.
+        let in_order = |until: Option<Timestamp>| until.map(Position::at);
+        let after = Position::of(&state)?.or_else(|| in_order(settled_until));
         // `begin` accepts any text as the state. If the text can't be parsed, skipped windows can't be found.
-        let before = self.state.as_deref();
-        let before = before.and_then(|state| Coming::of(state, self.settled_until).ok().flatten());
+        let before = self.state.as_deref().map(Position::of);
+        let before = before.and_then(|position| match position {
+            Ok(position) => position.or_else(|| in_order(self.settled_until)),
+            Err(_) => None,
+        });
         let skipped = before
             .zip(after)
-            .and_then(|(before, after)| before.gap(after, &windows));
+            .and_then(|(before, after)| before.gap(&after, &windows));
         if let Some(skipped) = skipped.filter(|_| !allow_gap) {
             let message = Words::from(format!(
                 "{skipped:?} was skipped: the totals don't have its counts, and the follow won't read it any more; resume the \
@@ -560,84 +566,6 @@ fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     all.push(Window::new(start, end)?);
     all.sort_unstable();
     Ok(all)
-}
-
-/// The windows that a follow still has to settle.
-struct Coming {
-    /// The windows that it has opened, sorted.
-    open: Vec<Window>,
-    /// The start of the first window that it has not opened.
-    next: Timestamp,
-}
-
-/// The parts of a follow's state that name windows.
-#[derive(Deserialize)]
-struct FollowWindows {
-    next: String,
-    /// The starts and ends of the open windows that were not read yet.
-    unread: Vec<String>,
-    /// The open windows that were read.
-    table: Option<ReadWindows>,
-}
-
-#[derive(Deserialize)]
-struct ReadWindows {
-    windows: Vec<ReadWindow>,
-}
-
-#[derive(Deserialize)]
-struct ReadWindow {
-    start: String,
-    end: String,
-}
-
-impl Coming {
-    /// Parses the state of a follow. With any other state, the caller adds windows in order, so the next window begins at
-    /// `settled_until`; returns `None` if there is none.
-    fn of(state: &str, settled_until: Option<Timestamp>) -> Result<Option<Self>> {
-        if !Follow::is_state(state)? {
-            let open = Vec::new();
-            return Ok(settled_until.map(|next| Self { open, next }));
-        }
-        let invalid = |error| {
-            let message = format!("want the state of the follow: {error}");
-            Error::argument("state", Code::InvalidCheckpoint, message)
-        };
-        let found: FollowWindows = serde_json::from_str(state).map_err(invalid)?;
-        let unread = found.unread.chunks_exact(2);
-        let unread = unread.map(|edges| Window::parse(&edges[0], &edges[1]));
-        let read = found.table.iter().flat_map(|table| &table.windows);
-        let read = read.map(|window| Window::parse(&window.start, &window.end));
-        let mut open = unread.chain(read).collect::<Result<Vec<_>>>()?;
-        open.sort_unstable();
-        let next = Timestamp::parse(&found.next)?;
-        Ok(Some(Self { open, next }))
-    }
-
-    /// Returns the first range that was still to be settled, but is neither in `windows` nor still to be settled in `after`.
-    fn gap(self, after: Self, windows: &[Window]) -> Option<Window> {
-        let mut known = [windows, &after.open].concat();
-        known.sort_unstable();
-        let mut missing = Vec::new();
-        let unopened = Window::new(self.next, after.next).ok();
-        for window in self.open.into_iter().chain(unopened) {
-            let (mut from, end) = (window.start(), window.end().min(after.next));
-            for known in &known {
-                if known.end() > from {
-                    missing.extend(Window::new(from, known.start().min(end)).ok());
-                    from = known.end();
-                }
-            }
-            missing.extend(Window::new(from, end).ok());
-        }
-        let mut missing = missing.into_iter();
-        let first = missing.next()?;
-        let end = missing.fold(first.end(), |end, window| match window.start() == end {
-            true => window.end(),
-            false => end,
-        });
-        Window::new(first.start(), end).ok()
-    }
 }
 
 fn overflow(values: &[String]) -> Error {

@@ -41,6 +41,7 @@ mod note;
 mod options;
 mod outbox;
 mod piece;
+mod position;
 mod sample;
 mod scrape;
 mod source;

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{
-    Code, Error, Follow, Identity, Metric, Result, Revision, Timestamp, Window, Windowed,
-};
+use tallyfold::{Code, Error, Identity, Metric, Result, Revision, Timestamp, Window, Windowed};
 
 use crate::formats::Format;
+use crate::position::Position;
 use crate::source::{Source, columns_of, owned_names};
 
 const KIND: DocumentKind = DocumentKind {
@@ -162,10 +161,12 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Puts in a revision, which must be sent in this format, and the state of its follow after the revision.
+    /// Puts in a revision, which must be sent in this format, and the state of its follow just after the revision. Put in every
+    /// revision, even if it changes no count.
     ///
     /// # Errors
-    /// `out_of_order` if another revision is still pending; `incompatible_tables` for counts of another cluster or
+    /// `out_of_order` if another revision is still pending, if the revision was put in before, or if another revision was
+    /// skipped; `incompatible_tables` for counts of another cluster or
     /// client; `invalid_argument` for an empty state, and for a format that is not sent or can't represent changes;
     /// `invalid_checkpoint` for a state that is truncated or was changed.
     pub fn put(&mut self, revision: &Revision, state: String, format: Format) -> Result<()> {
@@ -178,7 +179,7 @@ impl Outbox {
     /// The errors of [`Outbox::put`], and `invalid_argument` for anything that isn't a revision.
     pub fn put_source(&mut self, changes: &Source, state: String, format: Format) -> Result<()> {
         check_carries_changes(format)?;
-        Follow::is_state(&state)?;
+        let after = Position::of(&state)?;
         if self.pending.is_some() {
             let message = "another revision is pending: push it first";
             return Err(Error::new(Code::OutOfOrder, message));
@@ -191,6 +192,11 @@ impl Outbox {
                 "want a revision",
             ));
         };
+        // `begin` accepts any text as the state. If the text isn't a follow's state, skipped revisions can't be found.
+        let before = self.state.as_deref().map(Position::of);
+        if let Some((Ok(Some(before)), after)) = before.zip(after) {
+            before.check_one(&after, window, revision)?;
+        }
         let values = |key| {
             rows.dictionaries
                 .iter()
