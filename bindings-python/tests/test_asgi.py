@@ -934,6 +934,39 @@ async def get(app: Any, target: str, headers: dict[str, str] | None = None) -> h
         return await plain.get(target, headers=headers)
 
 
+def test_a_visitor_who_does_not_read_holds_only_a_few_large_windows() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox()
+        name = "x" * 1_000_000
+        for window in tallyfold.Plan(DAY["start"], DAY["end"], "15m"):
+            sandbox.record(window.start, "success", event_name=name, integration="warehouse")
+        app = PageServer(client_of(sandbox), allow)
+        path, _, query = ranged(dimensions="event_name").partition("?")
+        scope = {**scope_of(path, query=query), "method": "GET"}
+        request = iter([{"type": "http.request"}])
+        sent = 0
+
+        async def receive() -> Any:
+            return next(request, None) or await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            nonlocal sent
+            sent += message.get("more_body", False)
+            if sent == 3:
+                await asyncio.Event().wait()
+
+        answering = asyncio.create_task(app(scope, receive, send))
+        calls, idle = 0, 0
+        while sent < 3 or idle < 1_000:
+            await asyncio.sleep(0)
+            before, calls = calls, sandbox.stats["event_delivery"]
+            idle = idle + 1 if calls == before else 0
+        assert 3 <= calls <= 12
+        answering.cancel()
+
+    run(test)
+
+
 def test_a_day_in_one_request_has_the_same_counts_as_its_windows() -> None:
     async def test() -> None:
         sandbox = tallyfold.Sandbox(seed=1)

@@ -100,7 +100,15 @@ RANGE_PATIENCE = 1.0
 they take longer, the answer has no tag, so browsers don't keep it."""
 
 AHEAD = 64
-"""How many windows of a range the server looks up at once, beginning with the next one to send."""
+"""The maximum number of windows of a range that the server looks up at once, beginning with the
+next one to send."""
+
+AHEAD_BYTES = 4 * 1024 * 1024
+"""About how many bytes of a range may wait until the web app reads them. It may read slowly, or not
+at all."""
+
+USUAL_BYTES = AHEAD_BYTES // 8
+"""The size that windows are assumed to have until the first one is sent, in bytes."""
 
 LEAST_COMPRESSED = 1024
 """A body of fewer bytes is not compressed."""
@@ -542,10 +550,14 @@ class _Range:
         return range_tag(own, self._key, bodies)
 
     async def _lines(self) -> AsyncIterator[bytes]:
+        largest = 0
         for place in range(len(self._windows)):
-            for ahead in range(place, min(place + AHEAD, len(self._windows))):
+            count = min(AHEAD, -(-AHEAD_BYTES // (largest or USUAL_BYTES)))
+            for ahead in range(place, min(place + count, len(self._windows))):
                 self._begin(ahead)
-            yield await self._window(place)
+            lines = await self._window(place)
+            largest = max(largest, len(lines))
+            yield lines
             del self._begun[place]
         yield last_line()
 

@@ -176,8 +176,12 @@ const STORE_PATIENCE_MS = 1000;
  * browsers don't keep it.
  */
 const RANGE_PATIENCE_MS = 1000;
-/** How many windows of a range are requested ahead, including the one that the web app reads next. */
+/** The maximum number of windows of a range that are requested ahead, including the one that the web app reads next. */
 const AHEAD = 64;
+/** About how many bytes of a range may wait until the web app reads them. It may read slowly, or not at all. */
+const AHEAD_BYTES = 4 * 1024 * 1024;
+/** The size that windows are assumed to have until the first one is read, in bytes. */
+const USUAL_BYTES = AHEAD_BYTES / 8;
 
 class PageServer {
   readonly #bytesOf: BytesOf;
@@ -411,9 +415,11 @@ class PageServer {
       return answer;
     }
     let place = 0;
+    let largest = 0;
     const body = new ReadableStream<Bytes>({
       pull: async (controller) => {
-        for (const window of windows.slice(place, place + AHEAD)) find(window);
+        const ahead = Math.min(AHEAD, Math.ceil(AHEAD_BYTES / (largest || USUAL_BYTES)));
+        for (const window of windows.slice(place, place + ahead)) find(window);
         const window = windows[place];
         place += 1;
         if (window === undefined) {
@@ -423,7 +429,9 @@ class PageServer {
           return;
         }
         try {
-          controller.enqueue((await find(window)).lines);
+          const { lines } = await find(window);
+          largest = Math.max(largest, lines.length);
+          controller.enqueue(lines);
           begun.delete(window);
         } catch (error) {
           end();

@@ -1,7 +1,17 @@
 // Exports: the bytes of every format, which are the same in every language, and what becomes of them.
 
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import {
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +19,7 @@ import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Aggregator, Client, CountTable, compare, Sandbox, TallyfoldError } from "tallyfold";
 import { exportCounts, export as exportToo, init } from "tallyfold/export";
+import { stateFile } from "tallyfold/node";
 import { bytes, entry, response, thrownBy } from "./responses.mjs";
 
 const vectors = JSON.parse(
@@ -275,6 +286,35 @@ describe("a file", () => {
     assert.equal(await written, Buffer.byteLength(text));
     assert.equal(await readFile(path, "utf8"), text);
     assert.deepEqual(await readdir(home), ["counts.om"]);
+  });
+
+  test("keeps its permissions and its links", async () => {
+    const path = join(home, "target.csv");
+    const link = join(home, "link.csv");
+    await writeFile(path, "old", { mode: 0o640 });
+    await symlink(path, link);
+    const csv = exportCounts(odd, { format: "csv" });
+    await csv.writeTo(link);
+    assert.equal(await readFile(path, "utf8"), csv.text());
+    assert.equal((await stat(path)).mode & 0o777, 0o640);
+    assert.ok((await lstat(link)).isSymbolicLink());
+    await rm(path);
+    await csv.writeTo(link);
+    assert.equal(await readFile(path, "utf8"), csv.text());
+    assert.ok((await lstat(link)).isSymbolicLink());
+  });
+
+  test("is written to directly if it is a pipe", async () => {
+    const path = join(home, "pipe");
+    execFileSync("mkfifo", [path]);
+    const csv = exportCounts(odd, { format: "csv" });
+    const read = readFile(path, "utf8");
+    await csv.writeTo(path);
+    assert.equal(await read, csv.text());
+    assert.ok((await stat(path)).isFIFO());
+    const refused = { code: "invalid_argument", argument: "file" };
+    await assert.rejects(stateFile(path).load(), refused);
+    await assert.rejects(stateFile(path).store("{}"), refused);
   });
 
   test("stays as it is if something fails in the middle", async () => {

@@ -968,6 +968,27 @@ function rangeOf({ start, end, window = "15m", dimensions = ["integration", "rea
   return `${delivery}/windows?${query}`;
 }
 
+test("a visitor who does not read holds only a few large windows", async () => {
+  const sandbox = new Sandbox();
+  const common = { outcome: "success", eventName: "x".repeat(1_000_000), writeKey: "", reason: "" };
+  for (const { start } of new Plan({ ...DAY, window: "15m" })) {
+    sandbox.record({ ...common, timestamp: start, integration: "warehouse" });
+  }
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const url = `http://localhost${rangeOf({ ...DAY, dimensions: ["event_name"] })}`;
+  const reader = (await handle(new Request(url))).body.getReader();
+  const calls = () => sandbox.stats.event_delivery;
+  for (let read = 1; read <= 3; read++) {
+    await reader.read();
+    for (let idle = 0, before = calls(); idle < 100; idle++) {
+      await new Promise(setImmediate);
+      if (calls() > before) [idle, before] = [0, calls()];
+    }
+    assert.ok(calls() >= read && calls() <= 12, `${calls()} windows were read`);
+  }
+  await reader.cancel();
+});
+
 /** What a range is answered: the response, and its lines. */
 async function ranged(handle, question, headers = {}) {
   const response = await handle(new Request(`http://localhost${rangeOf(question)}`, { headers }));

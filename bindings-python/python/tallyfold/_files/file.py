@@ -56,7 +56,7 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     """Opens a new file, which replaces the file at the path if nothing fails in the block.
 
     Readers see either the old file or the whole new one. The new file gets the permissions of the
-    old one. `private` is for states that only one process uses: if there is no old file, only the
+    old one and, for root, its owner. `private` is for states that only one process uses: if there is no old file, only the
     owner can access the new one, and there is never more than one temporary file, `NAME.new`. If
     the path is a link, its target is replaced. Anything but a file, such as a pipe or
     `/dev/stdout`, can't be replaced, so this writes to it directly.
@@ -76,6 +76,9 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
             new.unlink(missing_ok=True)
         with open(new, "xb", opener=opener) as file:
             if old is not None and stat.S_ISREG(old.st_mode):
+                # Only root can give a file to another user.
+                with contextlib.suppress(OSError, AttributeError):
+                    os.chown(new, old.st_uid, old.st_gid)
                 new.chmod(stat.S_IMODE(old.st_mode))
             yield file
             _sync(file)

@@ -199,7 +199,8 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
 
   /**
    * Writes the whole export to a file, in Node 20.16 or later, Deno or Bun. The file is replaced atomically, once
-   * everything is written and synced to the disk: a program that reads it never sees an incomplete file. You may
+   * everything is written and synced to the disk: a program that reads it never sees an incomplete file. The new file
+   * gets the permissions of the old one, and the target of a link is replaced. A pipe or a device is written to. You may
    * dispose of the export before the promise resolves.
    *
    * @param path The path, or a `file:` URL.

@@ -18,7 +18,7 @@ export interface Files {
 }
 
 /**
- * Replaces a file atomically.
+ * Replaces a file, as {@link overwrite} does.
  *
  * @returns The number of bytes.
  * @throws {@link TallyfoldError} with code `invalid_argument` for anything that isn't a path, and in a host without
@@ -42,7 +42,7 @@ export async function writeWhole(
       written += piece.length;
     }
   };
-  await replace(place, counted(), { fs, path: paths });
+  await overwrite(place, counted(), { fs, path: paths });
   return written;
 }
 
@@ -114,6 +114,44 @@ export async function replace(
     throw error;
   }
   await syncNames(path.dirname(place), fs);
+}
+
+/**
+ * Replaces a file atomically, as {@link replace} does. The new file gets the permissions of the old one and, for root, its
+ * owner. If the path is a link, its target is replaced. Anything but a file, such as a pipe or `/dev/stdout`, can't be
+ * replaced, so this writes to it directly.
+ *
+ * @param mode The permissions if there is no old file, less the umask.
+ */
+export async function overwrite(
+  place: string,
+  pieces: Iterable<string | Uint8Array>,
+  files: Replacing,
+  mode?: number,
+): Promise<void> {
+  const { fs, path } = files;
+  const old = await unlessMissing(fs.stat(place));
+  if (old && !old.isFile() && !old.isDirectory()) {
+    const opened = await fs.open(place, "w");
+    try {
+      for (const piece of pieces) await opened.writeFile(piece);
+    } finally {
+      await opened.close();
+    }
+    return;
+  }
+  let target = place;
+  const link = (): Promise<string | undefined> => fs.readlink(target).catch(() => undefined);
+  for (let to = await link(); to !== undefined; to = await link()) {
+    target = path.resolve(path.dirname(target), to);
+  }
+  const permissions = old && old.mode & 0o777;
+  await replace(target, pieces, files, permissions ?? mode, async (beside) => {
+    if (!old || permissions === undefined) return;
+    // Only root can give a file to another user.
+    await fs.chown(beside, old.uid, old.gid).catch(() => {});
+    await fs.chmod(beside, permissions);
+  });
 }
 
 /**

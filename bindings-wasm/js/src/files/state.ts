@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 import { because, invalidArgument, invalidCheckpoint, TallyfoldError } from "../values/error.js";
-import { type Files, makeDirectory, placeOf, replace, unlessMissing } from "./file.js";
+import { type Files, makeDirectory, overwrite, placeOf, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
 import { note } from "./origins.js";
 
@@ -21,7 +21,7 @@ export interface StateFile {
   store(document: string, before?: string | null): Promise<void>;
 }
 
-/** The end that {@link replace} adds to a file's name for its temporary file. */
+/** The end that {@link overwrite} adds to a file's name for its temporary file. */
 const TEMPORARY = /^\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
 /** @internal While the file is written, the lock of checkpoints, in the directory `NAME.lease`, keeps other processes out. */
@@ -86,7 +86,7 @@ export class LockedFile implements StateFile {
         );
       }
       await this.#tidy(place);
-      await replace(place, [document], this.#files, 0o600);
+      await overwrite(place, [document], this.#files, 0o600);
       this.#seen = await this.#mark();
       this.#document = document;
     } finally {
@@ -138,6 +138,9 @@ export class LockedFile implements StateFile {
 
   async #mark(): Promise<string | undefined> {
     const found = await unlessMissing(this.#files.fs.stat(this.#path, { bigint: true }));
+    if (found && !found.isFile()) {
+      throw invalidArgument("file", `${this.#path} is not a regular file, so it can't be replaced`);
+    }
     return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
   }
 }
