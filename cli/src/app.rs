@@ -64,7 +64,7 @@ impl App {
         })
     }
 
-    /// Reads the settings again, and returns a copy with them.
+    /// Reads the settings again, and returns a copy of this value with the new settings.
     ///
     /// # Errors
     /// If the settings can't be used; the error names where they were set.

@@ -380,7 +380,7 @@ fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
             Some(Value::Text(text.clone()))
         }
-        // The value of any text may come from the place of a secret: an address may contain a password.
+        // A text or an address may come from the place of a secret, because an address may contain a password.
         (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
             Some(Value::Text(secret.expose().to_owned()))
         }

@@ -175,8 +175,8 @@ impl StepFlags {
 }
 
 impl Steps {
-    /// Returns a length for the windows to read, so that no window crosses the edge of a step. This is the step itself or, for the
-    /// days of a time zone, the longest suitable one of 1h, 30m, 15m, 5m and 1m.
+    /// Returns a length for the windows to read, so that no window crosses the edge of a step. The length is the step itself
+    /// or, for the days of a time zone, the longest suitable one of 1h, 30m, 15m, 5m and 1m.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
             return self.step;
@@ -362,7 +362,8 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// The flags for the counts that a collect keeps, and for several machines that share its work. Only `drop_old` needs a checkpoint.
+/// The flags for the counts that a collect keeps, and for several machines that share its work. Without a checkpoint,
+/// `drop_old` has no effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
 

@@ -179,7 +179,7 @@ fn selected(
     Ok(clusters)
 }
 
-/// Refuses `--cluster` if no configuration names a cluster. Only the name `default` is accepted then.
+/// Refuses `--cluster` if no configuration names a cluster. In this case, only the name `default` is accepted.
 fn refuse_names(flags: &ServiceFlags, written: &Written, is_from_file: bool) -> Result<()> {
     let Some(name) = flags.cluster.iter().find(|name| *name != UNNAMED) else {
         return Ok(());

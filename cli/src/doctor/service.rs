@@ -201,7 +201,7 @@ pub(crate) const DIMENSION: Dimension = Dimension::Integration;
 /// The length of a query's window, as the service recommends (service reference 8).
 const LENGTH_MS: i64 = 300_000;
 
-/// How long the counts of a window may still change after its end. This is tallyfold's default.
+/// How long the counts of a window may still change after its end, by tallyfold's default.
 const SETTLE_MS: i64 = 3_600_000;
 
 /// Returns the last two windows of five minutes that are settled, the earlier window first.
