@@ -216,7 +216,8 @@ struct Notifying<'a> {
 struct Undone {
     /// The exit code, if a receiver did not accept a message. The notifier has already reported why.
     refused: Option<Exit>,
-    /// The name of a cluster, and why its state or a page of its history could not be stored.
+    /// The name of a cluster, and why its state or a page of its history could not be stored, or why its receivers could not
+    /// be notified.
     unstored: Vec<(String, Failure)>,
     /// By cluster, a state that could not be stored.
     states: BTreeMap<String, Unstored>,
@@ -350,7 +351,8 @@ struct Outcome {
 }
 
 impl Checks {
-    /// Returns whether the last check of a cluster failed; `None` until the first check of each cluster has ended.
+    /// Returns whether the last check of any cluster failed. Returns `None` if none failed and the first check of a cluster
+    /// has not ended yet.
     pub(super) fn is_failing(&self) -> Option<bool> {
         let clusters = self.clusters.borrow();
         let failing: Vec<_> = clusters.values().map(|one| one.is_failing).collect();
@@ -361,8 +363,8 @@ impl Checks {
         }
     }
 
-    /// Returns the end of the last successful check, for the cluster with the oldest one. For a cluster without a successful check,
-    /// returns when its checks began.
+    /// Returns when the last successful check of a cluster ended, for the cluster where this was the longest time ago. For a
+    /// cluster without a successful check, the time at which its checks began counts.
     pub(super) fn succeeded(&self) -> Option<Instant> {
         let clusters = self.clusters.borrow();
         clusters.values().map(|outcome| outcome.succeeded).min()
@@ -443,8 +445,8 @@ impl<'a> Checking<'a> {
         })
     }
 
-    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. Until that check has
-    /// ended, the metrics count the incidents in these states, and nothing reports these incidents again.
+    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. Until that check
+    /// has ended, the metrics count the incidents in these states. The first check does not report these incidents again.
     ///
     /// # Errors
     /// For states that can't be used.
@@ -841,8 +843,8 @@ impl Job<'_> {
                 continue;
             }
             for past in pasts.into_iter().flatten() {
-                // While the service does not answer, the local clock may be ahead, so that this would remove too much. A range from
-                // `--at` or `--replay` may begin later than the history that a normal run needs.
+                // If the service has not answered, the local clock may be ahead, and `remove_older` would remove too much. A
+                // range from `--at` or `--replay` may begin later than the history that a normal run needs.
                 if past.failure.is_none() && !self.is_given && self.replay.is_none() {
                     past.remove_older()?;
                 }
@@ -984,9 +986,9 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// If many windows are missing, writes a note with the estimated duration. Returns how many windows are missing, and whether
-    /// to judge the last day first. That is useful if nothing is stored yet, and reading the whole history takes much longer than
-    /// reading the last day.
+    /// If many windows are missing, writes a note with the estimated duration. Returns how many windows are missing, and
+    /// whether to judge the last day first. Judging it first is useful if nothing is stored yet, and reading the whole
+    /// history takes much longer than reading the last day.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<(u64, bool)> {
         const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
@@ -1050,8 +1052,8 @@ impl Job<'_> {
         first.map(|(_, failure)| failure.exit)
     }
 
-    /// Writes failures, and rules that could not be judged. If a cluster has neither, nor findings, and progress is shown, writes a
-    /// note about that.
+    /// Writes failures, and rules that could not be judged. If progress is shown, also writes a note for each cluster where
+    /// nothing failed, all rules were judged, and nothing was found.
     fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);
@@ -1115,7 +1117,7 @@ mod tests {
         }
     }
 
-    /// The report of a check that found the incident or, with a failure, found nothing.
+    /// Returns the report of a check: with the incident or, if there is a failure, without any result.
     fn report(failure: Option<&str>) -> CheckReport {
         let cluster = Cluster {
             name: "eu".to_owned(),

@@ -228,7 +228,7 @@ impl Opening<'_> {
             history,
             ..
         } = self.places;
-        // This reports mistakes in the rules.
+        // Parse the rules here only to report mistakes: the page gets their text.
         rules(path.as_deref())?;
         let text = path.as_deref().map(|path| read_text(path, "a rules file"));
         let mut clusters = Vec::new();
@@ -554,7 +554,7 @@ const LOGIN: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-
     <p><label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required autofocus></label> \
     <button>Sign in</button></p></form></main></body></html>";
 
-/// Returns the page with the form for the password, and with the reason `why` the last attempt failed.
+/// Returns the page with the form for the password. `why` is the reason why the last attempt failed; empty if there was none.
 fn login_page(status: StatusCode, why: &str) -> Answer {
     let alert = match why {
         "" => String::new(),
@@ -587,8 +587,9 @@ async fn login(site: &Site, body: Incoming) -> Answer {
 }
 
 impl SignIn {
-    /// Waits for [`PASSWORD_CHECK`], and returns whether this is the password. A right password takes as long as a wrong one,
-    /// so a client learns nothing by closing the connection early. If too many requests are waiting, returns `None` at once.
+    /// Waits for [`PASSWORD_CHECK`], and returns whether `given` is the password. A correct password takes as long as a wrong
+    /// one, so a client learns nothing by closing the connection early. If too many requests are waiting, returns `None` at
+    /// once.
     async fn is_right(&self, given: &str) -> Option<bool> {
         // Dropping the place frees it, even if the client has closed the connection.
         let _place = self.queue.try_acquire().ok()?;

@@ -70,7 +70,7 @@ const PATIENCE: &str = "--patience=20s";
 /// The maximum size of a tool's result, in bytes of JSON.
 const LARGEST: usize = 64_000;
 
-/// The maximum size of an argument, in bytes of JSON. Results quote arguments, and escapes may make them longer there.
+/// The maximum size of an argument, in bytes of JSON. Results quote arguments, and escapes may lengthen them.
 const LARGEST_ARGUMENT: usize = 16_000;
 
 /// The maximum number of groups in a result if the client does not pass `top`.
@@ -892,7 +892,7 @@ fn refusal(failure: &Failure) -> Value {
         (None, Exit::Usage) => "invalid_argument",
         (None, _) => "failed",
     };
-    // A failure about an argument begins with it, as a flag.
+    // The text of a failure about an argument begins with the flag of that argument.
     let named = failure.text.strip_prefix("--").map(|text| {
         let (flag, rest) = text.split_at(text.find([':', ' ', '=']).unwrap_or(text.len()));
         (flag.replace('-', "_"), rest)
@@ -936,8 +936,8 @@ fn as_arguments(text: &str) -> String {
     out
 }
 
-/// Converts the arguments to a command line. Returns the names of clusters separately, because [`parsed`] reads only the flags
-/// of one command, and `--cluster` belongs to all of them.
+/// Converts the arguments to a command line. Returns the names of clusters separately, because [`parsed`] reads only the
+/// flags of one command, and `--cluster` belongs to all commands.
 fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<String>, Vec<String>)> {
     let tool = tools.iter().find(|tool| tool.name == offer.name);
     let known = tool.and_then(|tool| tool.input_schema.get("properties")?.as_object());
@@ -966,7 +966,7 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 "array" => "a list of texts",
                 _ => "a text",
             };
-            // JSON has numbers that no integer type holds. Showing one as a float would show another number.
+            // JSON has numbers that no integer type holds. As a float, such a number would be shown rounded.
             match value {
                 Value::Number(number) if number.is_f64() => {
                     Failure::usage(format!("--{flag}: want {what} of at most 64 bits"))
@@ -985,7 +985,7 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 let texts: Vec<String> = texts.collect::<Option<_>>().ok_or_else(wanted)?;
                 match flag.as_str() {
                     "cluster" => clusters = texts,
-                    // Results have escaped names, so arguments have them, too.
+                    // Values in results are escaped, and a client copies them from there, so undo the escapes.
                     "where" => line.extend(
                         texts
                             .iter()
@@ -1108,8 +1108,8 @@ fn property(arg: &Arg) -> Value {
     schema
 }
 
-/// Copies a file, or the files of a folder that have one of these names. Does nothing if `from` does not exist. Other processes may
-/// replace and remove files meanwhile.
+/// Copies a file, or the files of a folder whose names `is_wanted` accepts. Does nothing if `from` does not exist. Other
+/// processes may replace and remove files meanwhile.
 fn copied(from: &Path, to: &Path, is_wanted: &dyn Fn(&str) -> bool) -> io::Result<()> {
     if from.is_file() {
         return if_exists(fs::copy(from, to)).map(drop);

@@ -440,7 +440,7 @@ pub(crate) struct DropFlags {
 /// Drops the pending revision of a state, and writes what is lost.
 ///
 /// # Errors
-/// For a state that can't be read or written, and one that a running push uses.
+/// For a state that can't be read or written, or that a running push uses.
 pub(crate) async fn drop_pending(flags: &DropFlags, stderr: &Stderr) -> Result<Exit> {
     let file = StateFile::existing(&flags.state, flags.cluster.as_deref())?;
     let mut outbox = file.load(Outbox::from_json)?;

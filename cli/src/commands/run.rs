@@ -262,7 +262,7 @@ impl Process<'_> {
             });
         }
         if dashboard.is_some() {
-            // The dashboard has no flag for the settle time, so this uses the default.
+            // The dashboard has no flag for the settle time, so use the default.
             let usual = FollowOptions::new(follow.metric, follow.start, &[], follow.window);
             readers.push(Reader {
                 settle_ms: usual.settle_ms,

@@ -78,8 +78,8 @@ type Finding = Shared<Work>;
 enum Manner {
     /// A call for a single window. It is refused if too many others are waiting.
     Single,
-    /// A call for a window of a range, which is never refused. The semaphore limits how many calls one range makes at the same
-    /// time. The number counts the requests of the client that had failed when the range was requested.
+    /// A call for a window of a range. It is never refused. The semaphore limits how many calls one range makes at the
+    /// same time. The number is what `Machine::failures` returned when the range was requested.
     Range(Arc<Semaphore>, u64),
 }
 
@@ -208,7 +208,8 @@ impl Pages {
         found
     }
 
-    /// Reads the answer from the disk or, if it is not there, from the service. Stores it.
+    /// Reads the answer from the disk or, if it is not there, from the service. Stores the answer in memory and, if it is
+    /// settled, on the disk.
     async fn find_uncached(
         &self,
         question: MetricsQuestion,
@@ -278,8 +279,8 @@ impl Pages {
         }
     }
 
-    /// Calls the service, and fails fast while it is down. `since` is the number of the client's requests that had failed when
-    /// the wait for the answer began.
+    /// Calls the service, and fails fast while it is down. `since` is what `Machine::failures` returned when the wait for the
+    /// answer began.
     async fn read(&self, question: &MetricsQuestion, since: u64) -> tallyfold::Result<Found> {
         let (metric, asked) = (question.metric, &question.query.dimensions);
         // Other parts of the process read only windows that may still change, so only requests for these can be shared.
@@ -382,8 +383,8 @@ impl Pages {
         response
     }
 
-    /// Finds the answer for a window of a range. The window may wait for the call of a request for a single window. If that
-    /// call is refused because the queue is full, tries again after a second.
+    /// Finds the answer for a window of a range. The window may wait for a call that a request for this window alone has
+    /// started. If that call is refused because the queue is full, tries again after a second.
     async fn find_patiently(
         self: Rc<Self>,
         window: MetricsQuestion,
@@ -657,7 +658,7 @@ mod tests {
         fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert_eq!(store.read("key").await, None);
         assert!(!path.exists());
-        // The file of another key isn't used either.
+        // A file that was written for another key isn't used either.
         fs::write(store.path("other"), &whole).unwrap();
         assert_eq!(store.read("other").await, None);
     }

@@ -97,7 +97,7 @@ async fn begin<'a>(
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
     let mut outbox = file.load(Outbox::from_json)?;
-    // This rejects a format that can't represent changes, and a format other than the pending revision's.
+    // Reject a format that can't represent changes, and a format other than the pending revision's.
     let finished = outbox.finished(plan.destination.format);
     finished.map_err(|error| error.renaming("format", &plan.destination.named))?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;

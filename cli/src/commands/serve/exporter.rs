@@ -190,8 +190,8 @@ impl Exporter {
         Ok(())
     }
 
-    /// Stores the totals, and retries until they are stored or the shutdown begins. Returns whether they are stored. Until then,
-    /// scrapes see the previous totals.
+    /// Stores the totals, and retries until they are stored or the shutdown begins. Returns whether they are stored. Until
+    /// they are stored, scrapes see the previous totals.
     async fn store(&self, app: &App, document: String, shutdown: &Shutdown) -> bool {
         loop {
             let failure = match self.file.replace(document.clone()).await {
