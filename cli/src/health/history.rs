@@ -58,7 +58,7 @@ impl Wanted {
         }
     }
 
-    /// Limits the range to the pages of its last day. A long first run judges these before it reads the others.
+    /// Limits the range to the pages of its last day. A long first run judges these pages before it reads the other pages.
     pub(crate) fn recent(&self) -> Self {
         let day = Timestamp::from_unix_ms(self.range.end().unix_ms() - DAY_MS);
         let start = day.map_or(self.range.start(), |day| day.max(self.range.start()));
@@ -322,9 +322,9 @@ pub(crate) struct Past {
     files: Files,
     /// The ranges that are missing.
     pub(crate) gaps: Vec<Window>,
-    /// Why the ranges are missing, if there is a reason.
+    /// Why the ranges are missing, if the reason is known.
     pub(crate) failure: Option<Failure>,
-    /// Why some of the pages could not be stored. They are in memory.
+    /// Why some of the pages could not be stored. These pages are in memory.
     pub(crate) unstored: Option<Failure>,
     /// Whether the service was queried, but no window could be read.
     pub(crate) is_unanswered: bool,

@@ -201,8 +201,8 @@ impl Notifier {
         Ok(exit)
     }
 
-    /// Sends each receiver the findings that it was not notified of yet. Returns what the receivers have been notified of. Also
-    /// returns for each receiver its name, and how many messages it accepted or why it failed.
+    /// Sends each receiver its messages about the findings. Returns what the receivers have been notified of. Also returns
+    /// for each receiver its name, and how many messages it accepted or why it failed.
     ///
     /// # Errors
     /// Same as [`Notifier::notify`].

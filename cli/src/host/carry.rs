@@ -35,7 +35,6 @@ pub(crate) enum Carried {
 
 /// Sends messages to a destination.
 pub(crate) struct Carrier {
-    /// The HTTP client.
     pub(crate) http: Http,
     /// How long a message and its response may take.
     pub(crate) timeout: Duration,
@@ -138,8 +137,8 @@ impl Carrier {
         }
     }
 
-    /// If the push retries a message, reports this on stderr. The first report is a warning, because retries may take
-    /// a long time. `before` is the number of retries before the message was sent.
+    /// If the push retries a message, reports this on stderr. Unless `is_brief` is true, the first report is a warning,
+    /// because retries may take a long time. `before` is the number of retries before the message was sent.
     fn report_retry<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
     where
         S: Source,

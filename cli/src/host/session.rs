@@ -27,7 +27,6 @@ pub(crate) struct Session {
     pub(crate) machine: Machine,
     /// The monotonic clock and the wall clock.
     pub(crate) clock: Clock,
-    /// The HTTP client.
     pub(crate) http: Http,
     /// Prints messages to the user.
     pub(crate) stderr: Rc<Stderr>,

@@ -171,9 +171,9 @@ impl Sharer {
         end_ms.saturating_add_unsigned(self.reader.settle_ms)
     }
 
-    /// Returns a response that another part has read, and that this part has not received. Once this part may treat the window
-    /// as settled, it needs a response to a request that was sent after the settle time. An older response is not returned
-    /// then.
+    /// Returns a response that another part has read, and that this part has not received. Once this part may treat the
+    /// window as settled, it needs a response to a request that was sent after the settle time, so older responses are not
+    /// returned.
     pub(super) fn take(&self, asked: &Asked, now: Now) -> Option<Rc<Copied>> {
         let settles_ms = self.settles_ms(asked);
         let mut kept = self.readings.kept.borrow_mut();

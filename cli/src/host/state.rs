@@ -142,8 +142,8 @@ impl StateFile {
     /// file contains either the old document or the new one.
     ///
     /// # Errors
-    /// For a file that can't be written, or that another program has changed since it was read. The file is unchanged
-    /// then.
+    /// For a file that can't be written, or that another program has changed since it was read. In both cases, the file is
+    /// unchanged.
     pub(crate) async fn replace(&self, document: String) -> Result<()> {
         let as_failure = |error| Failure::file("write", &self.path, &error);
         let folder = with_end(&self.path, ".lease");

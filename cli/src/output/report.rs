@@ -124,7 +124,7 @@ pub(crate) struct Part<F = Counted> {
     pub(crate) found: F,
     /// The parts of the time range that could not be read.
     pub(crate) gaps: Vec<Window>,
-    /// Why the gaps could not be read, if there is a reason.
+    /// Why the gaps could not be read, if the reason is known.
     pub(crate) failure: Option<Failure>,
     /// Whether the query returned nothing, so that this result comes from the data of earlier runs.
     pub(crate) is_unanswered: bool,

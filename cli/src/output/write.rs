@@ -63,7 +63,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
         }
         match (flags.format, export) {
             (OutputFormat::Parquet, Some(export)) => parquet::write_parquet(&export, out),
-            // These formats have no colours, so any colour sequence would come from a value. It is escaped.
+            // These formats have no colours, so any colour sequence comes from a value, and is escaped.
             (_, Some(export)) if screen.width.is_some() => {
                 export::write(export, &mut Terminal::new(out, false))
             }

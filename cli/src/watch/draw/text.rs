@@ -13,7 +13,7 @@ use crate::output::grid;
 use crate::output::safe::width;
 use crate::watch::history::Stage;
 
-/// How the view looks. Colours are optional, because marks or other styles show the same.
+/// How the view looks. Colours are optional, because marks or other styles show the same information.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// Whether to use colours.
