@@ -61,7 +61,7 @@ pub(crate) struct Alert {
     /// Earlier labels, under which the receiver may still know the alert, because the message with their end was not accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) earlier: Vec<BTreeMap<String, String>>,
-    /// Whether the receiver may not know the alert, because its answer to the message was lost.
+    /// Whether the receiver may have missed the alert, because its answer to the message was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_in_doubt: bool,
     /// When the incident ended, if the receiver has not accepted the message about its end yet.

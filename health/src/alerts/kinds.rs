@@ -171,7 +171,6 @@ pub(crate) enum Writer {
 pub(crate) struct Notice<'a> {
     /// The identifier of the incident.
     pub(crate) id: &'a str,
-    /// The alert.
     pub(crate) alert: &'a Alert,
     /// If the alert became more severe, the severity that the receiver was notified of before.
     pub(crate) before: Option<Severity>,

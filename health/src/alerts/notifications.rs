@@ -298,13 +298,14 @@ impl Notifications {
             }
             Err(error) => {
                 // A receiver that refuses the beginning of an alert doesn't know the alert, unless it accepted an earlier
-                // attempt whose answer was lost. An Alertmanager takes the end of an alert that it doesn't know.
+                // attempt whose answer was lost. After `Effect::All`, the alerts count as known even so: an Alertmanager
+                // accepts the end of an alert that it doesn't know.
                 let is_first = push.report().retries == 0;
                 let is_refused = is_first && matches!(error.status(), Some(400..500));
                 if !is_refused || matches!(effect, Effect::All(_)) {
                     effect.maybe(known);
                 }
-                // A receiver that refuses only this message may accept the others.
+                // A receiver that refuses only this message may accept the other messages.
                 if !matches!(error.status(), Some(400 | 413 | 422)) {
                     busy.planned.clear();
                 }

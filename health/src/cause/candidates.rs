@@ -106,11 +106,11 @@ impl Direction {
 /// Sums over the leaves of a combination.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
-    /// How many events of the part were observed.
+    /// How many counted events were observed (see [`Counted::is_other_part`]).
     pub(crate) observed: f64,
-    /// How many events of the part were expected.
+    /// How many counted events were expected.
     pub(crate) expected: f64,
-    /// The events that the part is a share of.
+    /// The events that the counted events are a share of.
     pub(crate) whole: f64,
     /// The number of leaves.
     pub(crate) leaves: u32,

@@ -17,8 +17,7 @@ const LEAST: f64 = 5.0;
 /// The variance of the drift that is assumed for a leaf, relative to the square of the rate: the standard deviation is
 /// a seventh of the rate.
 const USUAL: f64 = 0.02;
-/// The assumption weighs as much as this many leaves. Without it, one or two leaves would explain every change of theirs as
-/// drift.
+/// The assumption weighs as much as this many leaves. Without it, drift would explain every change of one or two leaves.
 const ASSUMED: usize = 3;
 /// The median of the square of a normal variable with variance 1.
 const MEDIAN: f64 = 0.4549;
@@ -27,7 +26,7 @@ const MEDIAN: f64 = 0.4549;
 const FEW: usize = 8;
 
 /// Returns the ratio of observed to expected events. For few leaves, it is the median of their ratios, weighted by the expected
-/// events. So one leaf that has changed does not make the others seem to have changed, too.
+/// events. So one leaf that has changed does not make the other leaves seem to have changed.
 fn level(leaves: &[Leaf]) -> f64 {
     let sums = leaves.iter().fold([0.0; 2], |[observed, expected], leaf| {
         [observed + leaf.observed, expected + leaf.expected]

@@ -11,13 +11,13 @@ const PRIOR: f64 = 70.0;
 /// The counts of one leaf. They are floats, because they are used only for ranking and weighing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaf {
-    /// How many events of the part were observed.
+    /// How many counted events were observed (see [`Counted::is_other_part`]).
     pub(crate) observed: f64,
-    /// How many events of the part were expected.
+    /// How many counted events were expected.
     pub(crate) expected: f64,
-    /// The events that the part is a share of.
+    /// The events that the counted events are a share of.
     pub(crate) whole: f64,
-    /// The number of events of the part that the expectation was learned from.
+    /// The number of counted events that the expectation was learned from.
     pub(crate) known: f64,
 }
 
@@ -28,10 +28,10 @@ pub(crate) struct Counted {
     pub(crate) sizes: Vec<usize>,
     /// For each attribute and leaf, the position of its value.
     pub(crate) ids: Vec<Vec<u32>>,
-    /// The leaves.
     pub(crate) leaves: Vec<Leaf>,
-    /// Whether the other events are counted instead of the part. This is so if the part is more than half of all events,
-    /// because the others are fewer and vary less, unless an attribute exists only for events of the part.
+    /// Whether the events outside of the part are counted instead of the part. They are if the part was more than half of all
+    /// earlier events, because they are fewer then and vary less. They are not if an attribute exists only for events of the
+    /// part.
     pub(crate) is_other_part: bool,
 }
 

@@ -191,7 +191,7 @@ const FACTOR: f64 = 1.25;
 /// The margin, in standard deviations of a Poisson count. Without it, windows with few events would be unusual by chance.
 const DEVIATIONS: f64 = 2.0;
 
-/// Returns which windows are usual: those with a rate near the median of all rates. Only usual windows serve as a
+/// Returns which windows are usual: the windows with a rate near the median of all rates. Only usual windows serve as a
 /// reference, so that an earlier incident does not count as normal. If fewer than three windows have events, all windows
 /// are usual.
 #[must_use]

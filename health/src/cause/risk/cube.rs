@@ -53,8 +53,8 @@ pub(crate) fn cube(points: &Points, terms: &[Cell]) -> Vec<Cuboid> {
     let mut masks: Vec<u8> = (1..=all).map(|mask| mask as u8).collect();
     masks.sort_by_key(|mask| (mask.count_ones(), *mask));
     let mut work = WORK;
-    // Cuboids with more than half as many combinations as leaves, and cuboids that take too much work. Finer cuboids are skipped if
-    // their combinations would have to be sorted.
+    // The cuboids with more than half as many combinations as leaves, and the cuboids that take too much work. A cuboid that
+    // is finer than one of them is skipped if its combinations would have to be sorted.
     let mut thin: Vec<u8> = Vec::new();
     let mut cuboids = Vec::new();
     for mask in masks {

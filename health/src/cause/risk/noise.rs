@@ -11,8 +11,8 @@ const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
-/// If there are fewer leaves than this, some assumed leaves are added. Without them, one or two leaves would explain every change
-/// of theirs as noise.
+/// If there are fewer leaves than this, some assumed leaves are added. Without them, noise would explain every change of one
+/// or two leaves.
 const FEW: usize = 6;
 /// The number of assumed leaves, and how much they vary: their relative variance, and their variance of counts.
 const ASSUMED: usize = 3;
