@@ -21,8 +21,8 @@ use crate::rules::wording::Total;
 /// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
 
-/// Adding up the counts of a finding that is longer than this many milliseconds takes time. So such a finding is added up only
-/// when it is resolved, and at most [`MOST_LONG`] of them for each rule.
+/// Adding up the counts of a finding that is longer than this many milliseconds takes time. So its counts are added up only
+/// when it is resolved, and only for [`MOST_LONG`] such findings of each rule.
 const LONG_MS: i64 = 2 * 86_400_000;
 const MOST_LONG: usize = 20;
 
@@ -40,7 +40,7 @@ pub(super) struct Findings<'t> {
     other: Option<&'t (Grid<'t>, Slots)>,
     /// How many findings have been explained.
     explained: usize,
-    /// How many resolved findings were longer than [`LONG_MS`].
+    /// The number of findings longer than [`LONG_MS`] whose counts were added up.
     long: usize,
     /// The findings so far.
     pub(super) all: Vec<Finding>,
@@ -193,10 +193,11 @@ pub(crate) struct Context<'r> {
     pub(crate) rules: &'r Rules,
     /// The rule of the finding.
     pub(crate) rule: &'r Rule,
-    /// The time of the check. Silences apply at this time and at the end of the last bad window; for an unjudged finding,
-    /// at the end of the last judged window.
+    /// The time of the check; in a replay, the time at which the finding fired. Silences apply at this time and at the end of
+    /// the last bad window; for an unjudged finding, at the end of the last judged window.
     pub(crate) at: Timestamp,
-    /// The end of the last window that the rule has judged; `None` in a replay.
+    /// The end of the last window that the rule has judged, or the time of the check if the rule can't judge anything; `None`
+    /// in a replay.
     pub(crate) judged: Option<Timestamp>,
     /// Whether the finding comes from counts that may still change.
     pub(crate) provisional: bool,

@@ -210,8 +210,8 @@ impl Live {
         self.numbers.observed.part as f64 > self.numbers.expected
     }
 
-    /// Learns what is usual from the windows of the finding's first day. Rules don't learn from the finding itself that soon.
-    /// A finding may have begun more than a day before its first bad window, from which it learns in any case.
+    /// Learns what is usual from the windows of the finding's first day, while the expectation of the rules does not include
+    /// the finding itself yet. If the first bad window ends later than that day, learns from this window only.
     fn learn(&mut self, end: Timestamp, expected: f64, whole: u64) {
         let is_later = end.unix_ms() - self.since.unix_ms() > DAY_MS;
         if whole == 0 || is_later && self.usual.is_some() {
@@ -257,7 +257,7 @@ impl Live {
     }
 
     /// Adds the normal range to the numbers of the last bad window. Computing the range is slow, so only reported numbers get
-    /// one. With `None`, the numbers already have it.
+    /// a range. If `last` is `None`, the numbers already have their range.
     fn complete(&mut self, last: Option<&BadWindow>) {
         if let Some(bad) = last {
             self.numbers.normal = normal_range(&bad.normal, bad.observed);

@@ -254,7 +254,7 @@ impl Rules {
 }
 
 /// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
-/// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
+/// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed that it is over.
 fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
     let mut incidents = before.incidents.clone();
     // A silence stays until all windows in it are judged, and while the last bad window lies in it.
@@ -272,7 +272,7 @@ fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &Stat
     if check.left_out == 0 {
         following.end_others(&check.findings);
     }
-    // Counts are judged only after they have settled.
+    // Counts are judged only after they have settled, so a later check may report a finding that began before `now`.
     let judged = check.state.judged().map_or(now, |judged| judged.min(now));
     check.state.incidents = following.kept(judged);
     following.follow(&mut check.findings, over, |one| {

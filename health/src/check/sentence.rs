@@ -19,8 +19,8 @@ pub(super) struct Facts {
     pub(super) total: Option<Total>,
     /// The causes over the time of `total`, if this time is longer than the time of the finding's own causes.
     pub(super) explained: Option<Explained>,
-    /// Whether as many windows were good as the rule requires. If the finding still fires, they had too few events to show that it
-    /// is over.
+    /// Whether as many windows were good as the rule requires. If the finding still fires, these windows had too few events
+    /// to show that it is over.
     pub(super) is_better: bool,
     /// Whether the finding ended only because its group could not be judged for a long time.
     pub(super) is_gone: bool,

@@ -48,7 +48,7 @@ pub(crate) struct Live {
     pub(crate) since: Timestamp,
     /// The end of the window that made the finding fire; `None` while it is pending.
     pub(crate) fired: Option<Timestamp>,
-    /// The end of the last window after which there was no evidence that the finding is over, such as a bad window.
+    /// The end of the last window that left no evidence that the finding is over, such as a bad window.
     pub(crate) until: Timestamp,
     /// The end of the last window that had enough events to judge the group.
     pub(crate) seen: Timestamp,
@@ -96,9 +96,9 @@ impl State {
         self.rules.iter().map(|rule| rule.judged).min()
     }
 
-    /// Acknowledges or silences an incident; `None` undoes this. While the hold is in force, the incident counts as silenced: a
-    /// check may be healthy in spite of it, and no receiver is notified. `incident` is the beginning of an identifier, or the
-    /// whole identifier.
+    /// Acknowledges or silences an incident; `None` removes the acknowledgement or the silence. While the hold is in force,
+    /// the incident counts as silenced: a check may be healthy in spite of it, and no receiver is notified. `incident` is the
+    /// beginning of an identifier, or the whole identifier.
     ///
     /// # Errors
     /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and for

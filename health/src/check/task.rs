@@ -193,8 +193,8 @@ impl Task<'_> {
         }
     }
 
-    /// Adds the rule's findings and its new state to a check. For each finding that is over, returns the end of the
-    /// window that showed it.
+    /// Adds the rule's findings and its new state to a check. For each finding that is over, returns the end of the window
+    /// that showed that it is over.
     pub(super) fn check(
         &self,
         before: Option<&RuleState>,
@@ -302,8 +302,8 @@ impl Task<'_> {
         })
     }
 
-    /// Adds the rule's findings in a past range to a replay. For each finding that is over, returns the end of the
-    /// window that showed it.
+    /// Adds the rule's findings in a past range to a replay. For each finding that is over, returns the end of the window
+    /// that showed that it is over.
     pub(super) fn replay(
         &self,
         range: Window,
@@ -333,8 +333,8 @@ impl Task<'_> {
         over
     }
 
-    /// Returns the groups with bad windows or with a finding from the last check, sorted, each with this finding. The
-    /// position is `None` for a group that the table does not have.
+    /// Returns the groups that have a bad window or a finding from the last check, sorted, each with this finding if it has
+    /// one. The position is `None` for a group that the table does not have.
     fn groups(
         &self,
         before: Option<&RuleState>,

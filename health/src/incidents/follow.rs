@@ -32,8 +32,9 @@ impl Following {
     }
 
     /// Handles the findings that `is_included` selects; `findings` may be in any order. It replays two kinds of events in
-    /// chronological order, so that a late check has the same result as checks after each window: a finding began to fire, or a
-    /// window showed that it was over. `over` has the time of the second event for each finding that is over.
+    /// chronological order: a finding began to fire, or a window showed that a finding was over. So a late check has the same
+    /// result as checks after each window. For each finding that is over, `over` has the end of the window that showed that it
+    /// is over.
     pub(crate) fn follow(
         &mut self,
         findings: &mut [Finding],
@@ -152,8 +153,8 @@ impl Following {
         }
     }
 
-    /// Returns the incidents that the next check needs: the open incidents, and those that a finding may reopen that begins at
-    /// `earliest` or later. They are sorted by identifier.
+    /// Returns the incidents that the next check needs, sorted by identifier: the open incidents, and the incidents that may
+    /// be reopened by a finding that begins at `earliest` or later.
     pub(crate) fn kept(&self, earliest: Timestamp) -> Vec<Incident> {
         let is_kept = |one: &&Incident| {
             one.status != Status::Resolved
@@ -177,8 +178,8 @@ impl Following {
     }
 }
 
-/// Combines a replay's findings into incidents, and sets the incident of each finding. Returns the incidents in
-/// chronological order. For each finding that is over, `over` has the end of the window that showed it.
+/// Combines a replay's findings into incidents, and sets the incident of each finding. Returns the incidents in chronological
+/// order. For each finding that is over, `over` has the end of the window that showed that it is over.
 #[must_use]
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
     let mut following = Following::of(Vec::new());

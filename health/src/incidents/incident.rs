@@ -1,4 +1,4 @@
-//! An incident: findings that belong together. Its headline is the finding that explains more of the others than any other one.
+//! An incident: findings that belong together. Its headline is the finding that explains the most other findings.
 
 use std::cmp::Reverse;
 
@@ -216,7 +216,7 @@ impl Incident {
             self.severity = finding.severity;
         }
         if is_reopened || is_worse {
-            // This ends an acknowledgement, but not a silence, which has its own end.
+            // Drop an acknowledgement, but keep a silence, which has its own end.
             self.hold = self.hold.take().filter(|hold| hold.until.is_some());
         }
         if is_reopened {
@@ -242,7 +242,7 @@ impl Incident {
                     true => std::mem::take(&mut known.cause),
                     false => part.cause.clone(),
                 };
-                // If no further window was judged, for example without counts, the part keeps its sentence.
+                // If no further window was judged, for example because counts are missing, the part keeps its sentence.
                 let is_same = known.since == part.since && known.until == part.until;
                 let sentence = match is_same && known.status == part.status {
                     true => std::mem::take(&mut known.sentence),
@@ -298,7 +298,7 @@ impl Incident {
     }
 
     /// Returns whether the silence of the incident covers its last bad window, whose counts may settle after the silence.
-    /// An unjudged incident may still go on after that window.
+    /// False for an unjudged incident, which may continue after that window.
     pub(crate) fn is_silenced_to_its_end(&self) -> bool {
         let until = self.hold.as_ref().and_then(|hold| hold.until);
         self.status != Status::Unjudged && until.is_some_and(|until| self.until <= until)
