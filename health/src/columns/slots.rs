@@ -4,7 +4,7 @@ use tallyfold::{Code, Error, Result, TimeStep, Timestamp, Window};
 
 use crate::measure::most;
 
-/// The maximum number of slots; older slots are ignored. This is more than three years of quarters of an hour.
+/// The maximum number of slots; older slots are ignored. Slots of 15 minutes cover more than three years.
 const MOST: i64 = 1 << 17;
 
 /// Adjacent slots of equal length, and the slot of each window in a table.

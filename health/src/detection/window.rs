@@ -4,8 +4,8 @@ use crate::stats::mass;
 use crate::stats::mass::amount;
 use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
-/// A deviation is over when the observed counts are about a hundred times more probable without it than with it. This is the
-/// natural logarithm of that factor.
+/// The natural logarithm of about 100. A deviation is over when the observed counts are that many times more probable without
+/// the deviation than with it.
 pub(crate) const OVER: f64 = 4.6;
 
 /// Apart from chance, adjacent windows deviate alike, so up to this many of them are only as much evidence as one independent

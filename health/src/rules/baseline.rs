@@ -57,7 +57,8 @@ const NEARLY_AS_WELL: (f64, f64) = (1.05, 4.0);
 /// The natural logarithm of 2. A two-sided test doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
-/// Compares some slots again with a more precise method. The arguments are the slot after them and their number.
+/// Compares some slots again with a more precise method. The arguments are the position after the last of these slots, and
+/// their number.
 pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
 
 /// How the counts of a group are compared.
@@ -581,7 +582,7 @@ impl Group<'_> {
         (ln_p <= limit && is_far).then_some(ln_p)
     }
 
-    /// Compares the share of a sum with the hour before. This finds sudden rises even if the share often drifts far.
+    /// Compares the share of a sum with the hour before, which finds sudden rises even if the share often drifts far.
     /// Returns the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
     fn sudden_rise(&mut self, slot: usize, length: usize, limit: f64) -> Option<(Noise, f64)> {
         let is_short = length <= self.judging.slots.in_seconds(SUDDEN_RISE);

@@ -17,7 +17,6 @@ pub(crate) struct Judging<'j> {
     pub(crate) measure: Measure,
     /// The minimum number of events in a window. Most kinds of rules don't judge windows with fewer events.
     pub(crate) least: u64,
-    /// The slots.
     pub(crate) slots: &'j Slots,
     /// For each slot, whether it is known and settled. Rules learn only from such slots.
     pub(crate) finals: Vec<bool>,
@@ -106,8 +105,8 @@ pub(crate) struct Groups<'g> {
 }
 
 impl Groups<'_> {
-    /// Reads the other endpoint's counts of the judged groups. For each judged group, returns its number there and its position
-    /// in the block; `None` if the other endpoint does not have the group.
+    /// Reads the other endpoint's counts of the judged groups. For each judged group, returns the number of the same group at
+    /// the other endpoint, and its position in the block; `None` if the other endpoint does not have the group.
     pub(crate) fn others<'o>(
         &self,
         other: &'o Other<'o>,
@@ -247,9 +246,7 @@ impl Sink {
 /// What a window of a group showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
-    /// Which group.
     pub(crate) group: u32,
-    /// Which slot.
     pub(crate) slot: u32,
     /// Whether the window suggests that a finding is over.
     pub(crate) evidence: Evidence,
@@ -274,9 +271,7 @@ pub(crate) enum Evidence {
 /// A bad window of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BadWindow {
-    /// Which group.
     pub(crate) group: u32,
-    /// Which slot.
     pub(crate) slot: u32,
     /// How many slots up to this one were judged together; at least 1.
     pub(crate) slots: u32,

@@ -133,7 +133,7 @@ impl Mix {
     }
 
     /// Returns how many events are usual in the `length` slots before the slot `end`, from batches that are completely missing
-    /// there.
+    /// in these slots.
     pub(crate) fn awaited(&self, end: usize, length: usize) -> f64 {
         let batches = self.parts.iter();
         let batches = batches.filter(|part| self.is_batch(part, end));

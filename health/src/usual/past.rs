@@ -5,7 +5,7 @@ use crate::columns::groups::Columns;
 use crate::columns::slots::Sum;
 use crate::measure::most;
 
-/// A window is compared with the same time on each of this many days before it, and on the same weekday of earlier weeks.
+/// A window is compared with the same time on up to this many days before it, and on the same weekday of earlier weeks.
 const DAYS: usize = 14;
 
 /// A comparison needs at least this many earlier windows, and one more if they are the windows just before.

@@ -215,7 +215,7 @@ impl Judge for Budget {
             let mut burns = self.burns.iter();
             let burn = burns.find(|burn| self.is_burning(judging, burn, &sums, slot));
             match burn {
-                // Without attempts in the window itself, nothing shows that they would succeed.
+                // Without attempts in the window itself, nothing shows that attempts succeed again.
                 None if sums.before(slot + 1, 1).whole == 0 => sink.tested(slot),
                 _ => sink.judged(slot),
             }

@@ -259,9 +259,9 @@ impl<'j> Parts<'j> {
     }
 
     /// Returns the sums of the parts whose ratio is known, and how many events are expected. Leaves out sources that were
-    /// connected or disconnected, because a sum that spans this change has only the deliveries from one side of it. Such a source
-    /// isn't steady, or the last quarter of the sum shows the change (see [`is_on_or_off`]). If all sources are like that, none
-    /// is left out.
+    /// connected or disconnected, because a sum that spans such a change has deliveries only from one side of it. Such a
+    /// source isn't steady, or the last quarter of the sum shows the change (see [`is_on_or_off`]). If all sources were
+    /// connected or disconnected, leaves out none.
     fn look(&self, end: usize, length: usize) -> Option<Look> {
         let of_sources = self.of_sources(end, length);
         let latest = self.of_sources(end, (length / 4).max(1));
