@@ -18,7 +18,6 @@ use crate::failure::{Failure, Result};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given(BTreeMap<String, Setting>);
 
-/// One setting.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     /// The value.

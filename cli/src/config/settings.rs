@@ -33,7 +33,6 @@ pub(crate) struct Settings {
     pub(crate) is_named: bool,
 }
 
-/// One cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
     /// The name of its section in the file, or `default`.

@@ -91,7 +91,7 @@ fn leaves_of(comparison: &Comparison, reference: &[Counts], measure: Measure) ->
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);
     let attributes = columns.zip(keys.ids).map(|((dimension, values), ids)| {
         let attribute = Attribute::new(dimension.as_str(), values.clone(), ids.clone());
-        // Only filtered events have a reason.
+        // We assume that only filtered events have a reason: the service's reference does not say.
         if dimension == Dimension::Reason && measure.is_rate() {
             attribute.of_part()
         } else {

@@ -222,7 +222,7 @@ pub(crate) fn total(
 /// Returns the columns of the table that are not dimensions of the group.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     let dimensions = grid.counted().dimensions.iter().enumerate();
-    // Only filtered events have a reason.
+    // We assume that only filtered events have a reason: the service's reference does not say.
     let has_reasons = matches!(rule.measure, Measure::Filtered | Measure::FilteredRate);
     let free = dimensions.filter(|(_, dimension)| {
         !rule.by.contains(dimension) && (has_reasons || *dimension != Dimension::Reason)
@@ -309,7 +309,7 @@ fn leaves(
         let ids = rows.keys().map(|row| row[*column]).collect();
         let values = Arc::clone(&grid.counted().dictionaries[*column]);
         let attribute = Attribute::new(dimension.as_str(), values, ids);
-        // Only filtered events have a reason.
+        // We assume that only filtered events have a reason: the service's reference does not say.
         match *dimension == Dimension::Reason && measure.is_rate() {
             true => attribute.of_part(),
             false => attribute,

@@ -63,7 +63,7 @@ impl Mix {
         let week = slots.in_seconds(WEEK);
         let first = from.saturating_sub(WEEKS * week);
         let own = grid.dimensions();
-        // Only filtered events have a reason.
+        // We assume that only filtered events have a reason: the service's reference does not say.
         let is_part =
             |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
         let dimensions = grid.counted().dimensions.iter();
