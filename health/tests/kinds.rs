@@ -529,7 +529,7 @@ fn groups_that_vanish_and_new_groups_are_found() {
     assert_eq!(
         found("kind = 'new'"),
         [
-            "event name refund, integration Webhook: first seen, with 720 events from 2026-02-12 00:00 to 2026-02-13 00:00 UTC; closed after a day, as it is no longer new; it may still go on"
+            "event name refund, integration Webhook: first seen, with 720 events from 2026-02-12 00:00 to 2026-02-13 00:00 UTC; closed after a day, as it is no longer new; it may continue"
         ]
     );
 }

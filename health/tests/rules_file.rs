@@ -116,7 +116,7 @@ fn errors_for_files_name_the_place_and_what_is_valid() {
         ),
         (
             "[[silence]]\nwhere = { integration = [] }",
-            "line 2, column 11: silence[0].where.integration: want one value or more",
+            "line 2, column 11: silence[0].where.integration: want at least one value",
         ),
         (
             "[[silence]]\nwhere = { integrations = 'x' }",
@@ -306,12 +306,12 @@ fn errors_for_rules_name_the_place_and_what_is_valid() {
         (
             "threshold",
             "above = '5%'\nclear_below = '6%'",
-            "line 5, column 1: rule[0].clear_below: want above too, with no less than this",
+            "line 5, column 1: rule[0].clear_below: want the key above, too, and at most its value",
         ),
         (
             "threshold",
             "above = '5%'\nclear_above = '6%'",
-            "line 5, column 1: rule[0].clear_above: want below too, with no more than this",
+            "line 5, column 1: rule[0].clear_above: want the key below, too, and at least its value",
         ),
         (
             "budget",
@@ -555,7 +555,7 @@ fn errors_for_values_name_what_is_valid() {
         ),
         (
             limit().only(Dimension::Integration, [""; 0]),
-            "the rule \"x\": where: want one value or more",
+            "the rule \"x\": where: want at least one value",
         ),
         (
             Rule::new("x", Undelivered::default()).metric(Metric::EventDelivery),

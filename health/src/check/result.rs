@@ -17,7 +17,8 @@ pub struct Check {
     /// The incidents that the findings belong to, sorted by status and severity. A receiver of alerts gets one message for
     /// each incident.
     pub incidents: Vec<Incident>,
-    /// How many windows all rules together have judged; each group counts its own windows.
+    /// How many windows all rules together have judged; each group counts its own windows. Each check judges the windows whose
+    /// counts may still change, and counts them again.
     pub judged: u64,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
     /// provisional. Also false if there are no recent counts, or if no rule can judge the counts.

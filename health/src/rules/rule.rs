@@ -257,7 +257,7 @@ impl Rule {
             return Some(Misfit::of("where", text));
         }
         if self.only.iter().any(|(_, values)| values.is_empty()) {
-            return Some(Misfit::of("where", "want one value or more"));
+            return Some(Misfit::of("where", "want at least one value"));
         }
         self.test.judge().misfit()
     }

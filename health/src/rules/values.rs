@@ -55,7 +55,7 @@ pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>>
             dimension.ok_or_else(|| inner.unknown("dimension", inner.name, &dimension_names()))?;
         let texts = texts(&inner, "want text, or a list of texts")?;
         if texts.is_empty() {
-            return Err(inner.wrong("want one value or more"));
+            return Err(inner.wrong("want at least one value"));
         }
         values.push((dimension, texts));
     }

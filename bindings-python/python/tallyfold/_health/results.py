@@ -412,7 +412,9 @@ class Check:
     alerts gets one message for each incident.
     """
     judged: int
-    """How many windows all rules together have judged; each group counts its own windows."""
+    """How many windows all rules together have judged; each group counts its own windows. Each
+    check judges the windows whose counts may still change, and counts them again.
+    """
     healthy: bool
     """Whether all is well. False if a warning or critical finding fires or is unjudged, unless the
     finding is silenced or provisional. Also false if there are no recent counts, or if no rule can

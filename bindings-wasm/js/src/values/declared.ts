@@ -637,7 +637,10 @@ export interface Check {
    * gets one message for each incident.
    */
   readonly incidents: readonly Incident[];
-  /** How many windows all rules together have judged; each group counts its own windows. */
+  /**
+   * How many windows all rules together have judged; each group counts its own windows. Each check
+   * judges the windows whose counts may still change, and counts them again.
+   */
   readonly judged: bigint;
   /**
    * Whether all is well. False if a warning or critical finding fires or is unjudged, unless the

@@ -205,7 +205,7 @@ impl Exporter {
                 Err(failure) => failure,
             };
             if self.meters.borrow_mut().note_unstored(&failure) {
-                let text = "the totals do not change until it can be stored";
+                let text = "the totals do not change until the state can be stored";
                 app.stderr
                     .error(format_args!("{}: {failure}; {text}", self.name));
             }

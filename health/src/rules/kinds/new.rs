@@ -110,6 +110,6 @@ impl Judge for New {
     }
 
     fn over(&self) -> &'static str {
-        "closed after a day, as it is no longer new; it may still go on"
+        "closed after a day, as it is no longer new; it may continue"
     }
 }

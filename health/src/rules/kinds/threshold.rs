@@ -124,13 +124,18 @@ impl Judge for Threshold {
         if is_wrong(self.clear_below, self.above, |clear, limit| {
             clear.exceeds(limit)
         }) {
-            let text = "want above too, with no less than this";
+            let text = "want the key above, too, and at most its value";
             return Some(Misfit::of("clear_below", text));
         }
         is_wrong(self.clear_above, self.below, |clear, limit| {
             limit.exceeds(clear)
         })
-        .then(|| Misfit::of("clear_above", "want below too, with no more than this"))
+        .then(|| {
+            Misfit::of(
+                "clear_above",
+                "want the key below, too, and at least its value",
+            )
+        })
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
