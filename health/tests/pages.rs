@@ -117,9 +117,12 @@ fn fixture(metric: Metric) -> Fixture {
     }
 }
 
-/// Makes fixtures with some windows. The counts of the last windows may still change.
-fn fixtures(seed: u64, windows: impl Iterator<Item = usize>, end: usize) -> [Fixture; 2] {
-    let mut both = [Metric::EventDelivery, Metric::EventIngestion].map(fixture);
+fn fixtures() -> [Fixture; 2] {
+    [Metric::EventDelivery, Metric::EventIngestion].map(fixture)
+}
+
+/// Adds windows to fixtures, or replaces them. The counts of the last windows may still change.
+fn add(both: &mut [Fixture; 2], seed: u64, windows: impl Iterator<Item = usize>, end: usize) {
     for slot in windows {
         let age = end - slot;
         let part = if age <= OPEN { age as u64 } else { 4 };
@@ -128,7 +131,6 @@ fn fixtures(seed: u64, windows: impl Iterator<Item = usize>, end: usize) -> [Fix
             fixture.add(slot, age <= OPEN, off, &rows);
         }
     }
-    both
 }
 
 proptest! {
@@ -145,29 +147,31 @@ proptest! {
         let is_known = |slot: usize, end: usize| late.get(&slot).is_none_or(|by| slot + by <= end);
         let mut stores = [Metric::EventDelivery, Metric::EventIngestion]
             .map(|metric| Store::new(&rules, metric));
-        let mut settled = BTreeSet::new();
+        let (mut all, mut settled) = (fixtures(), BTreeSet::new());
         let mut states = [State::default(), State::default()];
         let mut end = START;
         let mut found = 0;
         for skip in skips {
             let known = || (0..end).filter(|slot| is_known(*slot, end));
-            let all = fixtures(seed, known(), end).map(|fixture| fixture.table());
-            let new = known().filter(|slot| !settled.contains(slot));
-            let new = fixtures(seed, new, end).map(|fixture| fixture.table());
-            for (store, table) in stores.iter_mut().zip(&new) {
-                store.add(table);
+            let mut new = fixtures();
+            for both in [&mut new, &mut all] {
+                add(both, seed, known().filter(|slot| !settled.contains(slot)), end);
             }
+            for (store, fixture) in stores.iter_mut().zip(&new) {
+                store.add(&fixture.table());
+            }
+            let tables = all.each_ref().map(Fixture::table);
             settled.extend(known().filter(|slot| end - slot > OPEN));
             let heads = stores.each_ref().map(Store::heads);
             let pages = [0, 1].map(|side| stores[side].pages(&heads[side]));
-            let observed = Observed { delivery: Some(&all[0]), ingestion: Some(&all[1]) };
+            let observed = Observed { delivery: Some(&tables[0]), ingestion: Some(&tables[1]) };
             let kept = ObservedPages { delivery: Some(&pages[0]), ingestion: Some(&pages[1]) };
             let now = fixture(Metric::EventDelivery).instant(end);
             let whole = rules.check(&observed, &states[0], now).unwrap();
             let paged = rules.check_pages(&kept, &states[1], now).unwrap();
             prop_assert_eq!(&paged, &whole);
             prop_assert_eq!(paged.state.to_json(), whole.state.to_json());
-            for (pages, table) in pages.iter().zip(&all) {
+            for (pages, table) in pages.iter().zip(&tables) {
                 prop_assert_eq!(pages.reconciliation(), table.reconciliation());
                 prop_assert_eq!(pages.windows().collect::<Vec<_>>(), table.windows());
             }
@@ -182,7 +186,9 @@ proptest! {
 #[test]
 fn a_replay_of_pages_has_the_findings_of_a_replay_of_tables() {
     let rules = rules();
-    let tables = fixtures(5, 0..END, END).map(|fixture| fixture.table());
+    let mut both = fixtures();
+    add(&mut both, 5, 0..END, END);
+    let tables = both.each_ref().map(Fixture::table);
     let mut stores =
         [Metric::EventDelivery, Metric::EventIngestion].map(|metric| Store::new(&rules, metric));
     for (store, table) in stores.iter_mut().zip(&tables) {
