@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use syn::visit::{self, Visit};
 
@@ -87,7 +88,6 @@ struct Source {
     /// Its path below `src`, as modules: `["counts", "table"]`, or `["counts"]` for
     /// `counts/mod.rs`.
     module: Vec<String>,
-    is_mod_rs: bool,
     text: String,
     /// The modules that it names, each as a path from the root of the crate.
     named: BTreeSet<Vec<String>>,
@@ -119,7 +119,6 @@ impl Source {
         Self {
             named: names.named,
             module,
-            is_mod_rs,
             text,
             syntax,
         }
@@ -217,6 +216,11 @@ impl<'ast> Visit<'ast> for Names<'_> {
 }
 
 fn sources_of(crate_folder: &str) -> Vec<Source> {
+    sources_if(crate_folder, |_| true)
+}
+
+/// Parses the files that `is_wanted`.
+fn sources_if(crate_folder: &str, is_wanted: fn(&Path) -> bool) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .join(crate_folder)
@@ -234,14 +238,23 @@ fn sources_of(crate_folder: &str) -> Vec<Source> {
         }
     }
     paths.sort();
-    let sources: Vec<Source> = paths.iter().map(|path| Source::read(&root, path)).collect();
-    assert!(!sources.is_empty(), "the source was found");
-    sources
+    assert!(!paths.is_empty(), "the source was found");
+    let wanted = paths.iter().filter(|path| is_wanted(path));
+    wanted.map(|path| Source::read(&root, path)).collect()
 }
 
-/// The files that each file imports from, by name. The crate's root imports everything, so it is
-/// left out.
-fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
+/// The files that each file imports from, by name.
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// The imports of each crate. Parsing all files takes seconds.
+static IMPORTS: LazyLock<BTreeMap<&str, Imports>> = LazyLock::new(|| {
+    CRATES
+        .map(|folder| (folder, imports(&sources_of(folder))))
+        .into()
+});
+
+/// The crate's root imports everything, so it is left out.
+fn imports(sources: &[Source]) -> Imports {
     let files: BTreeSet<&[String]> = sources.iter().map(|source| &*source.module).collect();
     let file_of = |path: &[String]| {
         let mut prefixes = (1..=path.len()).rev().map(|end| &path[..end]);
@@ -258,9 +271,9 @@ fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// An import cycle, if there is one.
-fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+fn circle(imports: &Imports) -> Option<Vec<String>> {
     fn visit<'a>(
-        imports: &'a BTreeMap<String, BTreeSet<String>>,
+        imports: &'a Imports,
         file: &'a str,
         way: &mut Vec<&'a str>,
         done: &mut BTreeSet<&'a str>,
@@ -292,7 +305,7 @@ fn imports_go_down_the_floors() {
             floor.unwrap_or_else(|| panic!("{folder}: {room} has no floor"))
         };
         let mut checked = 0;
-        for (file, imported) in imports(&sources_of(folder)) {
+        for (file, imported) in &IMPORTS[folder] {
             let room = file.split('/').next().expect("a room");
             for other in imported {
                 let theirs = other.split('/').next().expect("a room");
@@ -308,7 +321,7 @@ fn imports_go_down_the_floors() {
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     for folder in CRATES {
-        let found = circle(&imports(&sources_of(folder)));
+        let found = circle(&IMPORTS[folder]);
         assert_eq!(found, None, "a circle in {folder}");
     }
 }
@@ -316,7 +329,7 @@ fn no_files_import_each_other_in_a_circle() {
 #[test]
 fn a_room_lists_its_files_and_holds_nothing_else() {
     for folder in CRATES {
-        for source in sources_of(folder).iter().filter(|source| source.is_mod_rs) {
+        for source in sources_if(folder, |path| path.ends_with("mod.rs")) {
             for item in &source.syntax.items {
                 let lists = match item {
                     syn::Item::Mod(item) => item.content.is_none(),
