@@ -1,5 +1,5 @@
-//! A thousand clients against a service that can't keep up, in virtual time: how much do retries
-//! add to its load?
+//! Many clients against a service that can't keep up, in virtual time: how much do retries
+//! add to its load? `STORM_CLIENTS` is the number of clients, and the capacity of the service grows with it.
 //!
 //! The budget of a client starts with ten retries, and earns 0.09 for each call. So in the worst
 //! case, where everything fails, `n` calls are `1.09 n + 10` requests, and one for a token: from
@@ -10,6 +10,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::LazyLock;
 
 use crate::support::{after, at, options};
 use tallyfold::{
@@ -17,12 +18,17 @@ use tallyfold::{
     Json, Machine, Metric, Patience, Request, Result, Step, Window,
 };
 
-const CLIENTS: usize = 1_000;
+/// The bound holds for each client, so `make test` runs only a few of them.
+#[expect(clippy::disallowed_methods, reason = "a setting of the test")]
+static CLIENTS: LazyLock<usize> = LazyLock::new(|| {
+    let set = std::env::var("STORM_CLIENTS").ok();
+    set.map_or(100, |text| text.parse().expect("a number"))
+});
 const CALLS_OF_CLIENT: usize = 1_200;
 /// How many calls of a client run at the same time. Each is followed by another one.
 const WORKERS: usize = 2;
 const CALLS_OF_WORKER: usize = CALLS_OF_CLIENT / WORKERS;
-/// The pause of a worker between two calls. All workers together make up to 2,000 calls a second.
+/// The pause of a worker between two calls. All workers of a thousand clients make up to 2,000 calls a second.
 const PAUSE_MS: u64 = 1_000;
 const ANSWER_MS: u64 = 20;
 
@@ -112,7 +118,7 @@ fn run(service: &mut Service) -> Vec<Ended> {
     let mut due: BinaryHeap<_> = (0..workers.len())
         .map(|index| Reverse((index as u64 * PAUSE_MS / workers.len() as u64, index)))
         .collect();
-    let mut ended = Vec::with_capacity(CLIENTS * CALLS_OF_CLIENT);
+    let mut ended = Vec::with_capacity(*CLIENTS * CALLS_OF_CLIENT);
     while let Some(Reverse((now_ms, index))) = due.pop() {
         let worker = &mut workers[index];
         let (outcome, next_ms) = act(worker, service, now_ms);
@@ -139,7 +145,7 @@ fn workers() -> Vec<Worker> {
             begun: 0,
         })
     };
-    (0..CLIENTS).flat_map(of_client).collect()
+    (0..*CLIENTS).flat_map(of_client).collect()
 }
 
 /// Makes one step of a worker. Returns whether its call succeeded, if it has ended, and the time
@@ -173,7 +179,7 @@ fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>
 fn storm(name: &str, capacity: fn(u64) -> usize, refusal: Refusal) -> Vec<Ended> {
     let mut service = Service::new(capacity, refusal);
     let ended = run(&mut service);
-    assert_eq!(ended.len(), CLIENTS * CALLS_OF_CLIENT);
+    assert_eq!(ended.len(), *CLIENTS * CALLS_OF_CLIENT);
     let good = ended.iter().filter(|call| call.good).count();
     let amplification = service.requests as f64 / ended.len() as f64;
     println!(
@@ -190,13 +196,17 @@ const ENOUGH: usize = 1_000_000;
 
 #[test]
 fn a_service_that_sheds_with_503() {
-    let ended = storm("503", |_| 1_200, Refusal::Status(503));
+    let ended = storm("503", |_| *CLIENTS * 6 / 5, Refusal::Status(503));
     assert!(ended.iter().filter(|call| call.good).count() > ended.len() / 2);
 }
 
 #[test]
 fn a_service_that_sheds_with_429_and_says_when_to_come_back() {
-    let ended = storm("429, Retry-After: 2", |_| 1_200, Refusal::Later(429, "2"));
+    let ended = storm(
+        "429, Retry-After: 2",
+        |_| *CLIENTS * 6 / 5,
+        Refusal::Later(429, "2"),
+    );
     assert!(ended.iter().filter(|call| call.good).count() > ended.len() / 2);
 }
 
@@ -239,7 +249,7 @@ fn an_outage_of_the_network() {
 
 /// The number of collects, each with its own client. There are fewer than clients, because each
 /// keeps its windows.
-const COLLECTS: usize = 100;
+static COLLECTS: LazyLock<usize> = LazyLock::new(|| *CLIENTS / 10);
 const COLLECT_PAUSE_MS: u64 = PAUSE_MS;
 
 /// Runs a collect of 1,200 windows for each client, and checks the bound of their load. Returns how
@@ -251,11 +261,11 @@ fn collects(
     patience_ms: Patience,
 ) -> (usize, u64) {
     let mut service = Service::new(capacity, refusal);
-    let mut collects: Vec<Collect> = (0..COLLECTS)
+    let mut collects: Vec<Collect> = (0..*COLLECTS)
         .map(|number| collect(number, patience_ms))
         .collect();
     // The workers of a collect have consecutive numbers.
-    let mut drives: Vec<Option<Drive>> = (0..COLLECTS * WORKERS).map(|_| None).collect();
+    let mut drives: Vec<Option<Drive>> = (0..*COLLECTS * WORKERS).map(|_| None).collect();
     let mut due: BinaryHeap<_> = (0..drives.len())
         .map(|index| Reverse((index as u64 * PAUSE_MS / drives.len() as u64, index)))
         .collect();
@@ -267,7 +277,7 @@ fn collects(
             due.push(Reverse((now_ms + next_ms, index)));
         }
     }
-    let windows = COLLECTS * CALLS_OF_CLIENT;
+    let windows = *COLLECTS * CALLS_OF_CLIENT;
     let read: usize = collects
         .iter()
         .map(|collect| collect.progress().done as usize)
@@ -334,11 +344,11 @@ const QUARTER: Patience = Patience::Milliseconds(900_000);
 fn patient_collects_of_a_service_that_sheds_with_503() {
     let (read, _) = collects(
         "collects, 503",
-        |_| 120,
+        |_| *COLLECTS * 6 / 5,
         Refusal::Status(503),
         Patience::Endless,
     );
-    assert!(read > COLLECTS * CALLS_OF_CLIENT / 2);
+    assert!(read > *COLLECTS * CALLS_OF_CLIENT / 2);
 }
 
 #[test]
@@ -346,11 +356,11 @@ fn patient_collects_of_a_service_that_sheds_with_429() {
     let refusal = Refusal::Later(429, "2");
     let (read, _) = collects(
         "collects, 429, Retry-After: 2",
-        |_| 120,
+        |_| *COLLECTS * 6 / 5,
         refusal,
         Patience::Endless,
     );
-    assert!(read > COLLECTS * CALLS_OF_CLIENT / 2);
+    assert!(read > *COLLECTS * CALLS_OF_CLIENT / 2);
 }
 
 #[test]
@@ -379,6 +389,6 @@ fn patient_collects_in_outages() {
             _ => ENOUGH,
         };
         let (read, _) = collects(name, capacity, refusal, QUARTER);
-        assert_eq!(read, COLLECTS * CALLS_OF_CLIENT);
+        assert_eq!(read, *COLLECTS * CALLS_OF_CLIENT);
     }
 }
