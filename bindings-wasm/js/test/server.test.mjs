@@ -970,9 +970,11 @@ function rangeOf({ start, end, window = "15m", dimensions = ["integration", "rea
 
 test("a visitor who does not read holds only a few large windows", async () => {
   const sandbox = new Sandbox();
-  const common = { outcome: "success", eventName: "x".repeat(1_000_000), writeKey: "", reason: "" };
-  for (const { start } of new Plan({ ...DAY, window: "15m" })) {
-    sandbox.record({ ...common, timestamp: start, integration: "warehouse" });
+  const common = { outcome: "success", integration: "warehouse", writeKey: "", reason: "" };
+  // A megabyte in each window.
+  const names = Array.from("abcdefghijklmnop", (letter) => letter.repeat(65_000));
+  for (const { start: timestamp } of new Plan({ ...DAY, window: "15m" })) {
+    for (const eventName of names) sandbox.record({ ...common, timestamp, eventName });
   }
   const handle = pageServer({ client: clientOf(sandbox), authorize });
   const url = `http://localhost${rangeOf({ ...DAY, dimensions: ["event_name"] })}`;
