@@ -117,8 +117,8 @@ export abstract class Groups extends View {
     .compact .rate i {
       display: none;
     }
-    .compact .rate {
-      grid-template-columns: 1fr;
+    .compact .rate span {
+      flex: 1;
     }
     .compact td:last-child {
       padding-inline-end: var(--s3);
@@ -181,17 +181,16 @@ export abstract class Groups extends View {
       text-overflow: ellipsis;
     }
     .rate {
-      display: grid;
-      grid-template-columns: 1fr auto;
+      display: flex;
       align-items: center;
       gap: var(--s2);
     }
     .rate i {
-      display: block;
+      flex: 1;
       height: 6px;
       border-radius: var(--radius-bar);
       background: var(--line);
-      overflow: hidden;
+      overflow: clip;
     }
     .rate b {
       display: block;

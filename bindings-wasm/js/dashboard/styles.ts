@@ -242,7 +242,7 @@ export const parts = css`
   }
   .value {
     display: block;
-    overflow: hidden;
+    overflow: clip;
     text-overflow: ellipsis;
     white-space: nowrap;
   }
