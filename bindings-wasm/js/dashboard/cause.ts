@@ -317,15 +317,15 @@ export class Cause extends View {
       if (parts.length === 0) throw new Unread();
       const found: Change[] = [];
       for (const { now, then, start, end } of parts) {
-        for (const measure of measures) {
-          // Yields to other views and to the browser.
-          await turn();
-          if (signal.aborted) return;
-          const { probability, causes, change } = health.explain(then, now, measure);
+        // Yields to other views and to the browser.
+        await turn();
+        if (signal.aborted) return;
+        for (const [at, explanation] of health.explainEach(then, now, measures).entries()) {
+          const { probability, causes, change } = explanation;
           if (probability * parts.length * measures.length > CHANCE) continue;
           // If there is no cause, everything has changed alike.
           const { where, events } = causes[0] ?? { where: {}, events: change };
-          found.push({ measure, start, end, where, events });
+          found.push({ measure: measures[at] as Weekly, start, end, where, events });
         }
       }
       this.#changes = joined(found);
