@@ -129,8 +129,15 @@ export const shared: CSSResultGroup = [
 `,
 ];
 
+/** The states in the last range of each table. They are cached, because every update of each view shows them. */
+const known = new WeakMap<CountTable, { readonly range: Window; readonly states: State[] }>();
+
 /** The states of the windows of a range, without `settled`. If windows are missing, the state is `partial`. */
 export function statesOf(table: CountTable, range: Window): State[] {
+  const last = known.get(table);
+  if (last?.range.start === range.start && last.range.end === range.end) return last.states;
   const states: State[] = table.provisional.length > 0 ? ["provisional"] : [];
-  return table.gaps(range).length > 0 ? [...states, "partial"] : states;
+  if (table.gaps(range).length > 0) states.push("partial");
+  known.set(table, { range, states });
+  return states;
 }

@@ -233,7 +233,7 @@ export abstract class View extends Base {
   /** Whether the counts that the view has read lack a dimension of the filter. */
   get #lacksDimension(): boolean {
     const { src, query, where } = this;
-    return src !== "" && query !== undefined && lackingIn(where, query.dimensions).length > 0;
+    return src !== "" && lackingIn(where, query).length > 0;
   }
 
   /** The same rows of the week before. They are filtered at the first use, because not every view shows them at once. */
@@ -379,15 +379,23 @@ export function grouped(table: CountTable, by: Dimension): CountTable<Dimension>
   return once(table, by, () => (table as CountTable<Dimension>).groupBy(by));
 }
 
-/** The dimensions that `where` restricts, and that are not among `names`. */
-function lackingIn(where: Where, names: readonly Dimension[]): Dimension[] {
+/** The dimensions that `where` restricts, and that are not among those of `counts`. */
+function lackingIn(
+  where: Where,
+  counts: { readonly dimensions: readonly Dimension[] } | undefined,
+): Dimension[] {
   const restricted = Object.entries(where).filter(([, values]) => values);
-  return (restricted.map(([name]) => name) as Dimension[]).filter((name) => !names.includes(name));
+  // Reading the dimensions of a table takes long.
+  if (restricted.length === 0 || !counts) return [];
+  const { dimensions } = counts;
+  return (restricted.map(([name]) => name) as Dimension[]).filter(
+    (name) => !dimensions.includes(name),
+  );
 }
 
 /** A filter that the counts of a page can't be restricted by. */
 function mistakeInWhere(where: Where, table: CountTable | undefined): PageError | undefined {
-  const lacking = table ? lackingIn(where, table.dimensions as Dimension[]) : [];
+  const lacking = lackingIn(where, table as CountTable<Dimension> | undefined);
   if (lacking.length === 0) return undefined;
   return new PageError(
     "These counts can't be filtered",
