@@ -12,43 +12,26 @@ import { repeat } from "lit/directives/repeat.js";
 import { type ComparisonRow, compare } from "../src/tables/comparison.js";
 import { type Counts, countsOf, type Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
-import type { CountName, Dimension, RankBy } from "../src/values/types.js";
+import type { CountName, Dimension } from "../src/values/types.js";
 import { DIMENSIONS } from "./base.js";
 import { ratesIn } from "./cells.js";
 import { markStyles, marks, statesOf } from "./marks.js";
 import { isCompared } from "./range.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
 import { turnOf } from "./turns.js";
-import { emptyState, grouped, View, valueText, visible } from "./view.js";
+import { descending, emptyState, grouped, View, valueText, visible } from "./view.js";
 
-/** A column of numbers: the count that it shows, and what rows are ranked by when the viewer sorts by this column. */
+/** A column of numbers: the count that it shows, and the share of these events. */
 interface Column {
   readonly name: CountName;
   readonly label: string;
   readonly share: "error" | "filter" | "delivery";
-  readonly byCount: RankBy;
-  readonly byShare: RankBy;
-  /** Whether the order by `byShare` is reversed: the share of delivered events falls as the share of failed events rises. */
-  readonly isTurned?: boolean;
 }
 
 const COLUMNS: readonly [Column, Column, Column] = [
-  { name: "errors", label: "Failed", share: "error", byCount: "errors", byShare: "error_rate" },
-  {
-    name: "filtered",
-    label: "Filtered",
-    share: "filter",
-    byCount: "filtered",
-    byShare: "filtered_rate",
-  },
-  {
-    name: "success",
-    label: "Delivered",
-    share: "delivery",
-    byCount: "success",
-    byShare: "error_rate",
-    isTurned: true,
-  },
+  { name: "errors", label: "Failed", share: "error" },
+  { name: "filtered", label: "Filtered", share: "filter" },
+  { name: "success", label: "Delivered", share: "delivery" },
 ];
 
 /** The columns of a table of reasons. Only events that were not delivered have reasons. */
@@ -287,12 +270,17 @@ export abstract class Groups extends View {
   }
 
   #groups: CountTable<Dimension> | undefined;
+  /** All groups, sorted by value. */
+  #all: readonly Group[] = [];
+  /** The groups to show, in the order in which they are shown. */
   #rows: readonly Group[] = [];
   /** The rows in the document. */
   #seen: readonly Group[] = [];
   #changes: ReadonlyMap<string, ComparisonRow<Dimension>> | undefined;
   /** The sums of all groups. */
   #totals: Counts | undefined;
+  /** The shares that were computed, by column and group. Another order or another unit does not change them. */
+  readonly #shares = new Map<string, number | null>();
   /** The events that shares refer to. */
   #whole: Whole | undefined;
   #wholeBefore: Whole | undefined;
@@ -370,8 +358,10 @@ export abstract class Groups extends View {
   #group(): void {
     const { shown, dimension } = this;
     this.#groups = shown?.dimensions.includes(dimension) ? grouped(shown, dimension) : undefined;
+    this.#all = [...(this.#groups ?? [])] as Group[];
     this.#totals = this.#groups?.totals;
     this.#whole = this.#wholeIn("table", this.shown);
+    this.#shares.clear();
   }
 
   /** If only some reasons are shown, shares refer to the events of all reasons. */
@@ -417,26 +407,12 @@ export abstract class Groups extends View {
   }
 
   #rank(): void {
-    const groups = this.#groups;
-    if (groups === undefined) {
-      this.#rows = [];
-      return;
-    }
     const [key, direction] = (this.state["sort"] ?? "").split("-");
     const column = COLUMNS.find(({ name }) => name === key);
-    let rows: Group[];
-    if (key === "name") rows = [...groups] as Group[];
-    else {
-      const turned = column?.isTurned && this.unit === "percent";
-      const isShare = this.unit === "percent" && !this.#isReason;
-      const by = column?.[isShare ? "byShare" : "byCount"] ?? "undelivered";
-      rows = groups.top(groups.length, { by }) as Group[];
-      if (isShare && column && this.#whole?.of) {
-        const rates = new Map(
-          rows.map((row) => [row, this.#rate(column, row, this.#valueOf(row)) ?? -1]),
-        );
-        rows.sort((one, other) => (rates.get(other) ?? 0) - (rates.get(one) ?? 0));
-      } else if (turned) rows.reverse();
+    const rows = [...this.#all];
+    if (key !== "name") {
+      const ranks = new Map(rows.map((row) => [row, this.#rankOf(row, column)]));
+      rows.sort((one, other) => descending(ranks.get(one) ?? 0, ranks.get(other) ?? 0));
     }
     if (direction === "up") rows.reverse();
     const sought = (this.state["q"] ?? "").toLocaleLowerCase();
@@ -447,6 +423,13 @@ export abstract class Groups extends View {
       .slice(0, MANY)
       .reduce((most, row) => Math.max(most, this.#partOf(row)), 0);
     this.#from = this.#fromAt(this.renderRoot.querySelector(".scroll.many")?.scrollTop ?? 0);
+  }
+
+  /** What a row is ranked by: the number that the column shows, or all lost events. */
+  #rankOf(row: Group, column: Column | undefined): bigint | number {
+    if (column === undefined) return row.errors + row.filtered;
+    if (this.unit !== "percent" || this.#isReason) return row[column.name];
+    return this.#shareOf(column, row, this.#valueOf(row)) ?? 0;
   }
 
   /**
@@ -616,10 +599,20 @@ export abstract class Groups extends View {
     return countsOf({ success: rest, errors: counts[name], filtered: 0n }).rates.error;
   }
 
+  /** The same for the shown range. Each share is computed only once. */
+  #shareOf(column: Column, counts: Counts, value?: string): number | null {
+    const key = value === undefined ? column.name : `${column.name} ${value}`;
+    const known = this.#shares.get(key);
+    if (known !== undefined) return known;
+    const share = this.#rate(column, counts, value);
+    this.#shares.set(key, share);
+    return share;
+  }
+
   #cell(column: Column, counts: Counts, value?: string): TemplateResult {
     const { count, share } = this.formats;
     const { name } = column;
-    const [number, part] = [count(counts[name]), share(this.#rate(column, counts, value))];
+    const [number, part] = [count(counts[name]), share(this.#shareOf(column, counts, value))];
     const [text, other] = this.unit === "percent" ? [part, number] : [number, part];
     const looks = { errors: "failed", filtered: "filtered", success: "" };
     const look = counts[name] === 0n ? "zero" : looks[name];
@@ -635,11 +628,11 @@ export abstract class Groups extends View {
   #complement(counts: Counts, value?: string): string {
     const { count, share } = this.formats;
     if (this.unit === "percent") return count(counts[this.#main]);
-    return share(this.#rate(this.#columns[0], counts, value));
+    return share(this.#shareOf(this.#columns[0], counts, value));
   }
 
   #partOf(row: Group): number {
-    return this.#rate(this.#columns[0], row, this.#valueOf(row)) ?? 0;
+    return this.#shareOf(this.#columns[0], row, this.#valueOf(row)) ?? 0;
   }
 
   #share(row: Group): TemplateResult {

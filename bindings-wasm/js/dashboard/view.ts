@@ -456,8 +456,8 @@ export function eventsOf({ success, errors, filtered }: Counts): bigint {
   return success + errors + filtered;
 }
 
-/** Sorts large counts before small ones. */
-export function descending(one: bigint, other: bigint): number {
+/** Sorts large numbers before small ones. */
+export function descending(one: bigint | number, other: bigint | number): number {
   return one === other ? 0 : one < other ? 1 : -1;
 }
 

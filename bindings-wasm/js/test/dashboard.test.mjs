@@ -129,6 +129,26 @@ describe("the dashboard", () => {
       (await rowsOf(tab)).slice(0, -1).map(([name]) => name),
       all.map((row) => row.dimensions.integration),
     );
+    for (const [label, rate] of [
+      ["Failed", "error"],
+      ["Filtered", "filter"],
+      ["Delivered", "delivery"],
+    ]) {
+      // Destinations with the same share are sorted by name.
+      const byShare = [...destinations].sort(
+        (one, other) => (other.rates[rate] ?? 0) - (one.rates[rate] ?? 0),
+      );
+      const header = view.getByRole("columnheader", { name: label, exact: true });
+      await header.getByRole("button").click();
+      await header.and(tab.locator("[aria-sort=descending]")).waitFor();
+      assert.deepEqual(
+        (await rowsOf(tab)).slice(0, -1).map(([name]) => name),
+        byShare.map((row) => row.dimensions.integration),
+      );
+    }
+    const delivered = view.getByRole("columnheader", { name: "Delivered", exact: true });
+    for (let click = 0; click < 2; click++) await delivered.getByRole("button").click();
+    await view.locator("thead:not(:has([aria-sort]))").waitFor();
     await tab.getByRole("button", { name: "Counts" }).click();
 
     // Into a destination, and then into a reason of it.
