@@ -52,6 +52,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["walk", "piece"],
             &["scrape"],
             &["export"],
+            &["position"],
             &["ledger", "outbox"],
         ],
     ),
