@@ -941,8 +941,9 @@ def test_a_visitor_who_does_not_read_holds_only_a_few_large_windows() -> None:
         names = [letter * 65_000 for letter in "abcdefghijklmnop"]
         for window in tallyfold.Plan(DAY["start"], DAY["end"], "15m"):
             for name in names:
-                event = {"event_name": name, "write_key": "", "integration": "warehouse"}
-                sandbox.record(window.start, "success", **event)
+                sandbox.record(
+                    window.start, "success", event_name=name, write_key="", integration="warehouse"
+                )
         app = PageServer(client_of(sandbox), allow)
         path, _, query = ranged(dimensions="event_name").partition("?")
         scope = {**scope_of(path, query=query), "method": "GET"}

@@ -56,10 +56,10 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     """Opens a new file, which replaces the file at the path if nothing fails in the block.
 
     Readers see either the old file or the whole new one. The new file gets the permissions of the
-    old one and, for root, its owner. `private` is for states that only one process uses: if there is no old file, only the
-    owner can access the new one, and there is never more than one temporary file, `NAME.new`. If
-    the path is a link, its target is replaced. Anything but a file, such as a pipe or
-    `/dev/stdout`, can't be replaced, so this writes to it directly.
+    old one and, for root, its owner. `private` is for states that only one process uses: if there
+    is no old file, only the owner can access the new one, and there is never more than one
+    temporary file, `NAME.new`. If the path is a link, its target is replaced. Anything but a file,
+    such as a pipe or `/dev/stdout`, can't be replaced, so this writes to it directly.
     """
     to = pathlib.Path(os.path.realpath(path))
     old = found_at(to)
