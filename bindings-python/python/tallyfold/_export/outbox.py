@@ -82,11 +82,14 @@ class Outbox:
     def put(self, revision: Revision, state: str) -> None:
         """Stores a revision, and the state of its follow after it: `revisions.state()`.
 
+        Put in every revision, even if it changes no count.
+
         Raises:
-            ConfigError: `out_of_order` if another revision is pending: push it first;
-                `incompatible_tables` for counts of another cluster or client; `invalid_argument`
-                for an empty state; `invalid_checkpoint` for a state that is incomplete or was
-                changed.
+            ConfigError: `out_of_order` if another revision is pending (push it first), if the
+                revision was put in before, or if another one was skipped (resume the follow from
+                `state`); `incompatible_tables` for counts of another cluster or client;
+                `invalid_argument` for an empty state; `invalid_checkpoint` for a state that is
+                incomplete or was changed.
             OSError: for a failure of the file; `BlockingIOError` if another process uses it, or has
                 written it since it was read. The outbox is unchanged then.
         """

@@ -77,10 +77,11 @@ export class Outbox {
   }
 
   /**
-   * Stores a revision, and the state of its follow after it: `revisions.state()`.
+   * Stores a revision, and the state of its follow after it: `revisions.state()`. Put in every revision, even if it
+   * changes no count.
    *
-   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending (push it first), and
-   * while another `put`, push or `drop` is under way; `incompatible_tables` for counts of another cluster or client;
+   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending (push it first), if the
+   * revision was put in before, if another one was skipped (resume the follow from {@link state}), and while another `put`, push or `drop` is under way; `incompatible_tables` for counts of another cluster or client;
    * `invalid_argument` for an empty state; `invalid_checkpoint` for a state that is incomplete or was changed, or if
    * `store` finds another document. If the revision can't be stored, the outbox is unchanged.
    */
