@@ -215,7 +215,8 @@ class PageServer {
       const want = "want a function that returns true for a request that may be answered";
       throw invalidArgument("authorize", want);
     }
-    if (store && (typeof store.get !== "function" || typeof store.set !== "function")) {
+    const isStore = typeof store?.get === "function" && typeof store.set === "function";
+    if (store !== undefined && store !== null && !isStore) {
       throw invalidArgument("store", "want an object with the functions get and set");
     }
     const [provisionalMs, concurrency, memoryBytes, queue] = module.glue.pagesOptions(options);

@@ -166,6 +166,8 @@ test("without authorize, and with options that can't be used, there is no server
     [{ authorize }, "client"],
     [{ client: {}, authorize }, "client"],
     [{ client, authorize, store: {} }, "store"],
+    [{ client, authorize, store: "" }, "store"],
+    [{ client, authorize, store: 0 }, "store"],
     [{ client, authorize, concurrency: 0 }, "concurrency"],
     [{ client, authorize, concurency: 1 }, "concurency"],
     [{ client, authorize, provisionalMs: -1 }, "provisionalMs"],
