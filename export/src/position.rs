@@ -92,11 +92,14 @@ impl Position {
         let open = self.open.iter().map(|open| open.window);
         for window in open.chain(unopened) {
             let (mut from, end) = (window.start(), window.end().min(after.next));
-            for known in &known {
-                if known.end() > from {
-                    missing.extend(Window::new(from, known.start().min(end)).ok());
-                    from = known.end();
-                }
+            let first = known.partition_point(|known| known.end() <= from);
+            for known in known
+                .iter()
+                .skip(first)
+                .take_while(|known| known.start() < end)
+            {
+                missing.extend(Window::new(from, known.start()).ok());
+                from = known.end();
             }
             missing.extend(Window::new(from, end).ok());
         }
@@ -137,6 +140,12 @@ impl Position {
         let skipped = others.find(is_skipped);
         // A window that was opened and settled in between is in neither state.
         let skipped = skipped.or_else(|| self.gap(after, &[window]));
+        if let Some(repeated) = after.gap(self, &[]) {
+            let message = format!(
+                "{repeated:?} was settled before: from this state, the follow would read it again"
+            );
+            return refused("state", message);
+        }
         let is_next = then.flatten() == Some(number) && now == expected;
         let Some(skipped) = skipped.or((!is_next).then_some(window)) else {
             return Ok(());
@@ -150,10 +159,10 @@ impl Position {
 
     /// Returns how many revisions of a window were returned: `None` for a settled window, `Some(None)` if the state doesn't show it.
     fn revisions(&self, window: Window) -> Option<Option<u32>> {
-        let open = self.open.iter().find(|open| open.window == window);
+        let open = self.open.binary_search_by_key(&window, |open| open.window);
         match open {
-            Some(open) => Some(open.revisions),
-            None => (window.start() >= self.next).then_some(Some(0)),
+            Ok(place) => Some(self.open[place].revisions),
+            Err(_) => (window.start() >= self.next).then_some(Some(0)),
         }
     }
 }

@@ -200,6 +200,47 @@ fn an_outbox_refuses_a_skipped_and_a_repeated_revision() {
     }
 }
 
+/// With an earlier end, a follow settles the windows that it has opened. It does not open the windows after that end again later.
+#[test]
+fn an_outbox_accepts_a_follow_that_is_resumed_with_an_earlier_end() {
+    let mut host = Host::new().unwrap();
+    host.now.unix_ms = range().end().unix_ms() - 900_000;
+    let mut outbox = Outbox::default();
+    let mut sent = Vec::new();
+    let earlier = Timestamp::parse("2026-01-02T10:30:00Z").unwrap();
+    for (end, most) in [(range().end(), 7), (earlier, 100), (range().end(), 100)] {
+        let options = options(outbox.state().map(str::to_owned)).end(end);
+        let mut follow = host.machine.follow(&options).unwrap();
+        let mut revisions = 0;
+        while revisions < most {
+            match follow.next(host.now) {
+                FollowStep::Drive(mut drive) => {
+                    host.drive(&mut drive.call).unwrap();
+                    let settled = follow.settle(drive.task, &mut drive.call, host.now);
+                    let Some(revision) = settled.unwrap() else {
+                        continue;
+                    };
+                    outbox
+                        .put(&revision, follow.state(), Format::Influx)
+                        .unwrap();
+                    outbox.clear();
+                    sent.push((revision.window, revision.number));
+                    revisions += 1;
+                }
+                FollowStep::Wait { ms } => host.wait(ms.into()),
+                FollowStep::Failed(error) => panic!("{error}"),
+                FollowStep::Done => break,
+            }
+        }
+    }
+    let all = sent.len();
+    sent.sort_unstable();
+    sent.dedup();
+    assert_eq!(sent.len(), all, "no revision twice");
+    let windows = sent.iter().filter(|(_, number)| *number == 0);
+    assert_eq!(windows.count(), 8);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 

@@ -189,6 +189,8 @@ pub struct Follow {
     clock: ServiceClock,
     /// The window that was read last before its end by the service's clock.
     too_early: Option<Window>,
+    /// Where the next window started in the state from which the follow was resumed. With an earlier `end`, no window is opened.
+    pub(super) resumed_at: Option<Timestamp>,
     /// When a call last failed with an error that all other calls would have, too, or when a call was last tried after that, and
     /// the wait in milliseconds that the service has requested; `None` once a call has succeeded.
     refused: Option<(Now, u64)>,
@@ -340,6 +342,7 @@ impl Machine {
             service: None,
             clock: ServiceClock::default(),
             too_early: None,
+            resumed_at: None,
             latest: None,
             refused: None,
         };

@@ -103,7 +103,7 @@ impl Follow {
         let edges = |open: &&Open| [open.window.start(), open.window.end()];
         KIND.write(&json_of(&SavedFollow {
             query: self.saved_query(),
-            next: self.next_start.or(self.end),
+            next: self.next_start.or(self.end.max(self.resumed_at)),
             unread: unread.iter().flat_map(edges).collect(),
             // A clock may have jumped by any time, but the numbers are read as signed.
             same_ms: texts(&read, |open| open.same_for_ms.min(LONGEST_MS).to_string()),
@@ -204,6 +204,7 @@ impl Follow {
         let begun = Some(next_start).filter(|next| self.next_start != Some(*next));
         let read = read_ms.iter().copied().filter_map(Timestamp::from_unix_ms);
         self.latest = read.chain(begun).max();
+        self.resumed_at = Some(next_start);
         self.next_start = Some(next_start).filter(|next| self.end.is_none_or(|end| *next < end));
         Ok(())
     }
