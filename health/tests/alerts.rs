@@ -372,13 +372,32 @@ fn chats_and_webhooks_are_notified_of_an_incident_between_two_checks_once() {
     };
     let text = sent["text"].as_str().unwrap();
     assert!(text.starts_with("resolved: eu: rule a: "), "{text}");
-    assert_eq!(message.notified, Notified::default());
+    // The same check again, for example because another receiver was down.
+    let again = run_of(&over, &told, webhook(), &message.notified, []);
+    assert_eq!(
+        (&again.sent[..], &again.notified),
+        (&[][..], &message.notified)
+    );
+    // If the incident comes back, it is a known one that fires.
+    let back = run(&[firing("a")], webhook(), &message.notified, []);
+    let text = back.sent[0].1["text"].as_str().unwrap();
+    assert!(text.starts_with("critical: eu: rule a: "), "{text}");
     // A receiver that doesn't accept the message gets it in the next run.
     let down = vec![Some((500, "")); 99];
     let down = run_of(&over, &told, webhook(), &Notified::default(), down);
     let later = run(&[], webhook(), &down.notified, []);
     assert_eq!(later.sent, message.sent);
     assert_eq!(later.notified, Notified::default());
+    // A receiver that refuses the message does not get it with every run.
+    for status in [400, 404] {
+        let refuses = [Some((status, ""))];
+        let refused = run_of(&over, &told, webhook(), &Notified::default(), refuses);
+        assert_eq!(run(&[], webhook(), &refused.notified, []).sent, []);
+        assert_eq!(
+            run_of(&over, &told, webhook(), &refused.notified, []).sent,
+            []
+        );
+    }
     // A receiver that knows the alert gets one message.
     let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
     let ended = run_of(&over, &told, webhook(), &begun.notified, []);

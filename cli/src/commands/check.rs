@@ -707,7 +707,8 @@ impl Job<'_> {
         let mut undone = Undone::default();
         let cluster = part.cluster.clone();
         kept.memory.rules = part.found.state.clone();
-        // Store the state before sending messages. If the run is killed while it sends them, the next run still knows the incidents.
+        // Store the state before sending messages. If the run is killed while it sends them, the next run still knows the open
+        // incidents and the alerts whose end was not sent.
         let stored = kept.store().await;
         if let Err(failure) = stored
             && failure.io == Some(ErrorKind::WouldBlock)

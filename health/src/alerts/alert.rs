@@ -67,6 +67,10 @@ pub(crate) struct Alert {
     /// When the incident ended, if the receiver has not accepted the message about its end yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Timestamp>,
+    /// Whether the alert began and ended between two checks, and the receiver knows its end. The alert is kept for a day, so that the
+    /// receiver is not notified again if the caller passes the same check again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_told: bool,
 }
 
 /// Alerts by the identifiers of their incidents.
@@ -110,7 +114,7 @@ pub(crate) struct Over {
 
 /// Receivers are not notified of incidents that began and ended between two checks, if they ended longer ago: a check that was off
 /// for a week would send a message for each of them.
-const MISSED_MS: i64 = 24 * 3_600_000;
+pub(crate) const MISSED_MS: i64 = 24 * 3_600_000;
 
 impl Current {
     /// Makes alerts from a check's incidents.
@@ -195,15 +199,26 @@ impl Current {
         }
     }
 
-    /// Adds the alerts that began and ended between two checks to those that a receiver was notified of, with their ends. So the
-    /// receiver gets a message about each end, in a later run if it doesn't accept the message now.
-    pub(crate) fn add_missed(&self, notified: &mut Alerts) {
-        for (id, end) in self.resolved.iter().filter(|(_, end)| end.is_missed) {
-            notified.entry(id.clone()).or_insert_with(|| Alert {
-                ended: Some(end.at),
-                ..end.alert.clone()
-            });
-        }
+    /// Returns the alerts that began and ended between two checks, in chronological order, without the alerts that a receiver was
+    /// notified of, and without `told`, the alerts whose end it knows.
+    pub(crate) fn missed(&self, notified: &Alerts, told: &Alerts) -> Vec<(String, Alert)> {
+        let missed = self.resolved.iter().filter(|(id, end)| {
+            let is_told = told.get(*id).is_some_and(|told| told.ended == Some(end.at));
+            end.is_missed && !is_told && !notified.contains_key(*id)
+        });
+        let missed = missed.map(|(id, end)| {
+            let ended = Some(end.at);
+            (
+                id.clone(),
+                Alert {
+                    ended,
+                    ..end.alert.clone()
+                },
+            )
+        });
+        let mut missed: Vec<(String, Alert)> = missed.collect();
+        missed.sort_by_key(|(_, alert)| alert.ended);
+        missed
     }
 
     /// Returns the alerts that a receiver was notified of and that are over. An alert may end without a resolved
@@ -253,6 +268,7 @@ impl Alert {
             earlier: Vec::new(),
             is_in_doubt: false,
             ended: None,
+            is_told: false,
             rule,
         }
     }

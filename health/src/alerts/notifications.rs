@@ -9,7 +9,7 @@ use tallyfold::keeper::DocumentKind;
 use tallyfold::sending::{Delivery, Push, PushOptions, PushStep, Source};
 use tallyfold::{Code, Error, Now, Result, Secret, Timestamp};
 
-use super::alert::{Alert, Alerts, Current, Found};
+use super::alert::{Alert, Alerts, Current, Found, MISSED_MS};
 use super::kinds::{Notice, ReceiverKind, Writer};
 use super::options::{NotifyOptions, ReceiverOptions};
 
@@ -129,6 +129,8 @@ pub struct Notifications {
     current: Current,
     options: NotifyOptions,
     notified: Notified,
+    /// For each receiver, the alerts that began and ended between two checks and whose end it knows.
+    told: BTreeMap<String, Alerts>,
     /// The receiver that gets messages now.
     busy: Option<Busy>,
     outcomes: Vec<ReceiverOutcome>,
@@ -167,6 +169,8 @@ enum Effect {
     Begins(String, Box<Alert>),
     /// The receiver no longer knows the alert with this identifier.
     Ends(String),
+    /// The receiver knows that this alert, which it was not notified of before, has ended.
+    Missed(String, Box<Alert>),
 }
 
 impl Notifications {
@@ -190,7 +194,17 @@ impl Notifications {
             }
         }
         let current = Current::of(found.into(), options, now);
-        for alerts in notified.receivers.values_mut() {
+        let mut told = BTreeMap::new();
+        for (receiver, alerts) in &mut notified.receivers {
+            let (mut own, known): (Alerts, Alerts) = mem::take(alerts)
+                .into_iter()
+                .partition(|(_, alert)| alert.is_told);
+            own.retain(|_, alert| {
+                let ended = alert.ended.unwrap_or(now);
+                now.unix_ms() - ended.unix_ms() <= MISSED_MS
+            });
+            told.insert(receiver.clone(), own);
+            *alerts = known;
             current.record_ends(alerts);
         }
         Ok(Self {
@@ -198,6 +212,7 @@ impl Notifications {
             current,
             options: options.clone(),
             notified,
+            told,
             busy: None,
             outcomes: Vec::new(),
         })
@@ -258,14 +273,16 @@ impl Notifications {
         self.receivers.clear();
         if let Some(mut busy) = self.busy.take() {
             if let Some((_, effect)) = busy.under_way.take() {
-                effect.maybe(
-                    self.notified
-                        .receivers
-                        .entry(busy.receiver.key)
-                        .or_default(),
-                );
+                let known = self.notified.receivers.entry(busy.receiver.key);
+                effect.maybe(known.or_default());
             }
             self.outcomes.push(busy.outcome);
+        }
+        for (receiver, told) in mem::take(&mut self.told) {
+            let known = self.notified.receivers.entry(receiver).or_default();
+            for (id, alert) in told {
+                known.entry(id).or_insert(alert);
+            }
         }
         self.notified
             .receivers
@@ -289,12 +306,13 @@ impl Notifications {
             Some(ended) => ended.map_err(Clone::clone),
         };
         busy.outcome.receipt.retries += push.report().retries;
-        let known = self.notified.receivers.entry(busy.receiver.key.clone());
-        let known = known.or_default();
+        let key = &busy.receiver.key;
+        let known = self.notified.receivers.entry(key.clone()).or_default();
+        let told = self.told.entry(key.clone()).or_default();
         match ended {
             Ok(()) => {
                 busy.outcome.receipt.messages += 1;
-                effect.surely(known);
+                effect.surely(known, told);
             }
             Err(error) => {
                 // A receiver that refuses the beginning of an alert doesn't know the alert, unless it accepted an earlier
@@ -304,10 +322,18 @@ impl Notifications {
                 let is_refused = is_first && matches!(error.status(), Some(400..500));
                 if !is_refused || matches!(effect, Effect::All(_)) {
                     effect.maybe(known);
+                } else if matches!(effect, Effect::Missed(..)) {
+                    effect.surely(known, told);
                 }
                 // A receiver that refuses only this message may accept the other messages.
                 if !matches!(error.status(), Some(400 | 413 | 422)) {
-                    busy.planned.clear();
+                    let planned = busy.planned.drain(..).map(|planned| planned.effect);
+                    for missed in planned.filter(|effect| matches!(effect, Effect::Missed(..))) {
+                        match is_refused {
+                            true => missed.surely(known, told),
+                            false => missed.maybe(known),
+                        }
+                    }
                 }
                 busy.outcome.fail(error);
             }
@@ -351,6 +377,7 @@ impl Notifications {
         };
         let known = self.notified.receivers.entry(receiver.key.clone());
         let known = known.or_default();
+        let told = self.told.entry(receiver.key.clone()).or_default();
         let mut current = self.current.clone();
         current.relabel(known);
         let planned = match &receiver.writer {
@@ -359,14 +386,13 @@ impl Notifications {
                 every_run(&current, known, lifetime_ms, &self.options, *write)
             }
             Writer::Each(write) => {
-                current.add_missed(known);
                 let path_of = receiver.kind.form().path_of;
                 let plan = |notice: &Notice<'_>, effect| Planned {
                     body: write(notice),
                     path: path_of(notice),
                     effect,
                 };
-                once(&current, known, &self.options, plan)
+                once(&current, (known, told), &self.options, plan)
             }
         };
         let receipt = Receipt {
@@ -444,7 +470,7 @@ fn every_run(
 /// the receiver knows.
 fn once(
     current: &Current,
-    known: &mut Alerts,
+    (known, told): (&mut Alerts, &Alerts),
     options: &NotifyOptions,
     plan: impl Fn(&Notice<'_>, Effect) -> Planned,
 ) -> VecDeque<Planned> {
@@ -459,6 +485,17 @@ fn once(
             cluster,
         };
         planned.push_back(plan(&notice, Effect::Ends(id.clone())));
+    }
+    for (id, alert) in current.missed(known, told) {
+        let notice = Notice {
+            id: &id,
+            alert: &alert,
+            before: None,
+            until: alert.ended,
+            cluster,
+        };
+        let effect = Effect::Missed(id.clone(), Box::new(alert.clone()));
+        planned.push_back(plan(&notice, effect));
     }
     for (id, alert) in current.firing(known) {
         let known = known.get_mut(&id);
@@ -482,7 +519,7 @@ fn once(
 
 impl Effect {
     /// Records that the receiver has accepted the message.
-    fn surely(self, known: &mut Alerts) {
+    fn surely(self, known: &mut Alerts, told: &mut Alerts) {
         match self {
             Self::All(alerts) => *known = alerts,
             Self::Begins(id, alert) => {
@@ -490,6 +527,10 @@ impl Effect {
             }
             Self::Ends(id) => {
                 known.remove(&id);
+            }
+            Self::Missed(id, mut alert) => {
+                alert.is_told = true;
+                told.insert(id, *alert);
             }
         }
     }
@@ -514,6 +555,10 @@ impl Effect {
                 known.entry(id).or_insert(*alert);
             }
             Self::Ends(_) => {}
+            // The next check no longer has the alert, so the next run sends its end as that of a known alert.
+            Self::Missed(id, alert) => {
+                known.insert(id, *alert);
+            }
         }
     }
 }
@@ -539,7 +584,7 @@ const KIND: DocumentKind = DocumentKind {
 /// The alerts that each receiver was notified of, without the alerts whose end it knows.
 ///
 /// [`Notified::to_json`] and [`Notified::from_json`] write and read it between runs. Its size grows only with the alerts
-/// that fire.
+/// that fire, and with the alerts of the last day that began and ended between two checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Notified {

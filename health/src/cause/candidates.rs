@@ -235,7 +235,7 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// Makes an empty numbering for at most `leaves` leaves.
     pub(crate) fn new(columns: &[&[u32]], sizes: &[usize], leaves: usize) -> Self {
-        debug_assert_eq!(columns.len(), sizes.len());
+        assert_eq!(columns.len(), sizes.len());
         let most = leaves.saturating_mul(4).saturating_add(1024);
         let mut room = 1usize;
         let mut strides = Vec::with_capacity(sizes.len());

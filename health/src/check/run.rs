@@ -278,7 +278,7 @@ fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &Stat
     following.follow(&mut check.findings, over, |one| {
         has_fired(one) && one.provisional
     });
-    check.incidents = following.shown(before.judged());
+    check.incidents = following.shown(before.judged().is_some());
     let mut held = BTreeSet::new();
     for incident in &mut check.incidents {
         if incident.is_held(now) || incident.is_silenced_to_its_end() {

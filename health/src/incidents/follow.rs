@@ -20,13 +20,18 @@ pub(crate) struct Following {
     all: Vec<Incident>,
     /// The identifiers of the incidents that were over before this check and that it has not reopened.
     over: BTreeSet<String>,
+    /// The identifiers of the incidents that were open before this check.
+    open: BTreeSet<String>,
 }
 
 impl Following {
     pub(crate) fn of(before: Vec<Incident>) -> Self {
-        let over = before.iter().filter(|one| one.status == Status::Resolved);
+        let (over, open): (Vec<&Incident>, Vec<&Incident>) =
+            (before.iter()).partition(|one| one.status == Status::Resolved);
+        let ids = |of: Vec<&Incident>| of.iter().map(|one| one.id.clone()).collect();
         Self {
-            over: over.map(|one| one.id.clone()).collect(),
+            over: ids(over),
+            open: ids(open),
             all: before,
         }
     }
@@ -166,13 +171,17 @@ impl Following {
         kept
     }
 
-    /// Returns the incidents that are open or ended in this check. The previous check judged the windows up to `judged`; without
-    /// a previous check, no incident was missed.
-    pub(crate) fn shown(self, judged: Option<Timestamp>) -> Vec<Incident> {
-        let Self { mut all, over } = self;
+    /// Returns the incidents that are open or ended in this check. Without a previous check, no incident was missed.
+    pub(crate) fn shown(self, has_previous: bool) -> Vec<Incident> {
+        let Self {
+            mut all,
+            over,
+            open,
+        } = self;
         all.retain(|one| !over.contains(&one.id));
-        for incident in &mut all {
-            incident.missed = judged.is_some_and(|judged| incident.is_over_since(judged));
+        for one in &mut all {
+            let is_over = one.status == Status::Resolved;
+            one.missed = has_previous && is_over && !open.contains(&one.id);
         }
         all
     }
@@ -184,7 +193,7 @@ impl Following {
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
     let mut following = Following::of(Vec::new());
     following.follow(findings, over, |_| true);
-    let mut all = following.shown(None);
+    let mut all = following.shown(false);
     all.sort_by(|one, other| (one.fired, &one.id).cmp(&(other.fired, &other.id)));
     all
 }

@@ -42,8 +42,7 @@ pub struct Incident {
     pub silenced: bool,
     /// Whether the incident depends on counts that may still change.
     pub provisional: bool,
-    /// Whether the incident began, or came back, after the windows of the previous check, and is over already. Then no receiver has
-    /// been notified that it fires.
+    /// Whether the incident began, or came back, and ended between two checks. Then no receiver was notified that it fires.
     #[serde(default)]
     pub missed: bool,
     /// The acknowledgement or silence of the incident. While it is in force, no receiver is notified that the incident fires.
@@ -284,17 +283,6 @@ impl Incident {
     pub(super) fn is_silenced(&self, at: Timestamp) -> bool {
         let until = self.hold.as_ref().and_then(|hold| hold.until);
         until.is_some_and(|until| at < until)
-    }
-
-    /// Returns whether the incident began, or came back, after a time, and is over.
-    pub(super) fn is_over_since(&self, time: Timestamp) -> bool {
-        let mut begun = self.history.iter().filter(|event| {
-            matches!(
-                event.change,
-                IncidentChange::Began | IncidentChange::Reopened
-            )
-        });
-        self.status == Status::Resolved && begun.any(|event| event.at > time)
     }
 
     /// Returns whether the silence of the incident covers its last bad window, whose counts may settle after the silence.

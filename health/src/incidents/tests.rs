@@ -126,7 +126,7 @@ fn check(
     assert!(kept.iter().all(Incident::is_valid));
     let json = serde_json::to_string(&kept).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Incident>>(&json).unwrap(), kept);
-    (kept, following.shown(None))
+    (kept, following.shown(false))
 }
 
 /// Returns the identifiers of the parts of each incident.

@@ -182,6 +182,7 @@ mod tests {
             earlier: Vec::new(),
             is_in_doubt: false,
             ended: None,
+            is_told: false,
         }
     }
 
