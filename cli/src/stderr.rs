@@ -46,6 +46,9 @@ impl Stderr {
 
     /// Adds a progress bar for a cluster. The bar is removed when it is dropped.
     pub(crate) fn bar(&self, cluster: &str) -> ProgressBar {
+        if self.bars.is_hidden() {
+            return ProgressBar::hidden();
+        }
         let style = ProgressStyle::with_template(
             "{prefix} {wide_bar} {pos}/{len} windows, {eta} left {msg}",
         );
