@@ -107,8 +107,9 @@ AHEAD_BYTES = 4 * 1024 * 1024
 """About how many bytes of a range may wait until the web app reads them. It may read slowly, or not
 at all."""
 
-USUAL_BYTES = AHEAD_BYTES // 8
-"""The size that windows are assumed to have until the first one is sent, in bytes."""
+FIRST_AHEAD = 8
+"""How many windows the server looks up at once at first. The number at most doubles with each
+window, because the next one may be large."""
 
 LEAST_COMPRESSED = 1024
 """A body of fewer bytes is not compressed."""
@@ -550,13 +551,13 @@ class _Range:
         return range_tag(own, self._key, bodies)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        largest = 0
+        largest, count = 1, FIRST_AHEAD
         for place in range(len(self._windows)):
-            count = min(AHEAD, -(-AHEAD_BYTES // (largest or USUAL_BYTES)))
             for ahead in range(place, min(place + count, len(self._windows))):
                 self._begin(ahead)
             lines = await self._window(place)
             largest = max(largest, len(lines))
+            count = min(AHEAD, 2 * count, -(-AHEAD_BYTES // largest))
             yield lines
             del self._begun[place]
         yield last_line()

@@ -180,8 +180,8 @@ const RANGE_PATIENCE_MS = 1000;
 const AHEAD = 64;
 /** About how many bytes of a range may wait until the web app reads them. It may read slowly, or not at all. */
 const AHEAD_BYTES = 4 * 1024 * 1024;
-/** The size that windows are assumed to have until the first one is read, in bytes. */
-const USUAL_BYTES = AHEAD_BYTES / 8;
+/** How many windows are requested ahead at first. The number at most doubles with each window, because the next may be large. */
+const FIRST_AHEAD = 8;
 
 class PageServer {
   readonly #bytesOf: BytesOf;
@@ -416,10 +416,9 @@ class PageServer {
       return answer;
     }
     let place = 0;
-    let largest = 0;
+    let [largest, ahead] = [1, FIRST_AHEAD];
     const body = new ReadableStream<Bytes>({
       pull: async (controller) => {
-        const ahead = Math.min(AHEAD, Math.ceil(AHEAD_BYTES / (largest || USUAL_BYTES)));
         for (const window of windows.slice(place, place + ahead)) find(window);
         const window = windows[place];
         place += 1;
@@ -432,6 +431,7 @@ class PageServer {
         try {
           const { lines } = await find(window);
           largest = Math.max(largest, lines.length);
+          ahead = Math.min(AHEAD, 2 * ahead, Math.ceil(AHEAD_BYTES / largest));
           controller.enqueue(lines);
           begun.delete(window);
         } catch (error) {

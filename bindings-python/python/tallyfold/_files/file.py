@@ -78,8 +78,13 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
             if old is not None and stat.S_ISREG(old.st_mode):
                 # Only root can give a file to another user.
                 with contextlib.suppress(OSError, AttributeError):
-                    os.chown(new, old.st_uid, old.st_gid)
-                new.chmod(stat.S_IMODE(old.st_mode))
+                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
+                mode = stat.S_IMODE(old.st_mode)
+                # Windows has this function only in Python 3.13 and later.
+                if hasattr(os, "fchmod"):
+                    os.fchmod(file.fileno(), mode)
+                else:
+                    new.chmod(mode)
             yield file
             _sync(file)
 

@@ -66,6 +66,12 @@ export function placeOf(argument: string, path: unknown, url: Files["url"]): str
   return place;
 }
 
+/** The owner of a file. */
+interface Owned {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** The modules that {@link replace} needs. */
 type Replacing = Pick<Files, "fs" | "path">;
 
@@ -96,6 +102,7 @@ export async function makeDirectory(place: string, files: Replacing, mode = 0o77
  *
  * @param mode The permissions of the new file, less the umask.
  * @param ready Called with the path of the temporary file before it is renamed.
+ * @param old The file whose permissions and, for root, owner the new file gets.
  */
 export async function replace(
   place: string,
@@ -103,9 +110,10 @@ export async function replace(
   { fs, path }: Replacing,
   mode = 0o666,
   ready: (beside: string) => Promise<void> = async () => {},
+  old?: Owned,
 ): Promise<void> {
   const beside = `${place}.${globalThis.crypto.randomUUID()}.tmp`;
-  await create(beside, pieces, fs, mode);
+  await create(beside, pieces, fs, mode, old);
   try {
     await ready(beside);
     await renamed(beside, place, fs);
@@ -140,18 +148,17 @@ export async function overwrite(
     }
     return;
   }
+  if (old) {
+    await replace(await fs.realpath(place), pieces, files, old.mode & 0o777, undefined, old);
+    return;
+  }
   let target = place;
   const link = (): Promise<string | undefined> => fs.readlink(target).catch(() => undefined);
   for (let to = await link(); to !== undefined; to = await link()) {
-    target = path.resolve(path.dirname(target), to);
+    // The directory may itself be a link, so `..` must not be resolved in the text.
+    target = path.isAbsolute(to) ? to : `${await fs.realpath(path.dirname(target))}${path.sep}${to}`;
   }
-  const permissions = old && old.mode & 0o777;
-  await replace(target, pieces, files, permissions ?? mode, async (beside) => {
-    if (!old || permissions === undefined) return;
-    // Only root can give a file to another user.
-    await fs.chown(beside, old.uid, old.gid).catch(() => {});
-    await fs.chmod(beside, permissions);
-  });
+  await replace(target, pieces, files, mode);
 }
 
 /**
@@ -163,10 +170,16 @@ export async function create(
   pieces: Iterable<string | Uint8Array>,
   fs: Files["fs"],
   mode: number,
+  old?: Owned,
 ): Promise<void> {
   const file = await fs.open(place, "wx", mode);
   try {
     try {
+      if (old) {
+        // Only root can give a file to another user.
+        await file.chown(old.uid, old.gid).catch(() => {});
+        await file.chmod(mode);
+      }
       for (const piece of pieces) await file.writeFile(piece);
       await file.sync();
     } finally {
