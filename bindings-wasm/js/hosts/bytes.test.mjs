@@ -46,10 +46,10 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(!text.includes("corerules_"), "this is the glue of health");
     });
 
-    test(`${name}: at most 141 kB gzipped for exportCounts, without the library`, async () => {
+    test(`${name}: at most 143 kB gzipped for exportCounts, without the library`, async () => {
       const text = await bundle(await entry(name, "exportCounts", "tallyfold/export"));
       const { gzip } = sizes(text);
-      assert.ok(gzip <= 141_000, `${gzip} bytes gzipped`);
+      assert.ok(gzip <= 143_000, `${gzip} bytes gzipped`);
       assert.ok(text.includes("coreexport_"), "where is the glue of exports?");
       assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
     });

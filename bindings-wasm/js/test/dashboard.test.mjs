@@ -971,13 +971,7 @@ describe("the dashboard", () => {
     const { tab } = await opened(t);
     await tab.getByRole("tab", { name: "Overview" }).focus();
     await tab.keyboard.press("ArrowRight");
-    assert.equal(
-      await tab
-        .getByRole("tab", { selected: true })
-        .textContent()
-        .then((it) => it.trim()),
-      "Over time",
-    );
+    await tab.getByRole("tab", { name: "Over time", selected: true }).waitFor();
     await tab.keyboard.press("Home");
     const summary = tab.locator(".picker summary");
     await summary.focus();
