@@ -21,10 +21,10 @@ describe("the packed package, as a bundler ships it", () => {
   });
   after(() => rm(home, { recursive: true, force: true }));
 
-  test("at most 158 kB gzipped for the WebAssembly of the library", async () => {
+  test("at most 159 kB gzipped for the WebAssembly of the library", async () => {
     const wasm = await readFile(join(home, "node_modules/tallyfold/dist/tallyfold.wasm"));
     const { length } = gzipSync(wasm, { level: 9 });
-    assert.ok(length <= 158_000, `${length} bytes gzipped`);
+    assert.ok(length <= 159_000, `${length} bytes gzipped`);
     assert.ok(length > 100_000, `${length} bytes gzipped: where is the library?`);
   });
 
