@@ -156,7 +156,9 @@ export async function overwrite(
   const link = (): Promise<string | undefined> => fs.readlink(target).catch(() => undefined);
   for (let to = await link(); to !== undefined; to = await link()) {
     // The directory may itself be a link, so `..` must not be resolved in the text.
-    target = path.isAbsolute(to) ? to : `${await fs.realpath(path.dirname(target))}${path.sep}${to}`;
+    target = path.isAbsolute(to)
+      ? to
+      : `${await fs.realpath(path.dirname(target))}${path.sep}${to}`;
   }
   await replace(target, pieces, files, mode);
 }
