@@ -366,8 +366,8 @@ class Incident:
     provisional: bool
     """Whether the incident depends on counts that may still change."""
     missed: bool
-    """Whether the incident began, or came back, after the windows of the previous check, and is
-    over already. Then no receiver has been notified that it fires.
+    """Whether the incident began, or came back, and ended between two checks. Then no receiver was
+    notified that it fires.
     """
     hold: IncidentHold | None
     """The acknowledgement or silence of the incident. While it is in force, no receiver is notified

@@ -794,8 +794,8 @@ export interface Incident {
   /** Whether the incident depends on counts that may still change. */
   readonly provisional: boolean;
   /**
-   * Whether the incident began, or came back, after the windows of the previous check, and is over
-   * already. Then no receiver has been notified that it fires.
+   * Whether the incident began, or came back, and ended between two checks. Then no receiver was
+   * notified that it fires.
    */
   readonly missed: boolean;
   /**
