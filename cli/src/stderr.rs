@@ -46,6 +46,7 @@ impl Stderr {
 
     /// Adds a progress bar for a cluster. The bar is removed when it is dropped.
     pub(crate) fn bar(&self, cluster: &str) -> ProgressBar {
+        // A set that is hidden keeps every bar that is added to it.
         if self.bars.is_hidden() {
             return ProgressBar::hidden();
         }

@@ -109,7 +109,8 @@ codes! {
     InvalidRules "invalid_rules" Config,
     /// The format can't represent what is exported.
     UnsupportedByFormat "unsupported_by_format" Config,
-    /// Methods were called in the wrong order, during another call, or after the end.
+    /// Methods were called in the wrong order, during another call, or after the end. Or an outbox or ledger did not get every revision
+    /// of a follow, one after the other.
     OutOfOrder "out_of_order" Config,
 
     /// A token endpoint refused the credentials.

@@ -283,11 +283,11 @@ impl Ledger {
         let in_order = |until: Option<Timestamp>| until.map(Position::at);
         let after = Position::of(&state)?.or_else(|| in_order(settled_until));
         // `begin` accepts any text as the state. If the text can't be parsed, skipped windows can't be found.
-        let before = self.state.as_deref().map(Position::of);
-        let before = before.and_then(|position| match position {
-            Ok(position) => position.or_else(|| in_order(self.settled_until)),
-            Err(_) => None,
-        });
+        let before = self
+            .state
+            .as_deref()
+            .and_then(|state| Position::of(state).ok());
+        let before = before.and_then(|position| position.or_else(|| in_order(self.settled_until)));
         let skipped = before
             .zip(after)
             .and_then(|(before, after)| before.gap(&after, &windows));

@@ -193,8 +193,11 @@ impl Outbox {
             ));
         };
         // `begin` accepts any text as the state. If the text isn't a follow's state, skipped revisions can't be found.
-        let before = self.state.as_deref().map(Position::of);
-        if let Some((Ok(Some(before)), after)) = before.zip(after) {
+        let before = self
+            .state
+            .as_deref()
+            .and_then(|state| Position::of(state).ok()?);
+        if let Some((before, after)) = before.zip(after) {
             before.check_one(&after, window, revision)?;
         }
         let values = |key| {

@@ -8,7 +8,7 @@ pub(crate) struct Position {
     /// The windows that it has opened, sorted.
     open: Vec<OpenWindow>,
     /// The start of the first window that it has not opened.
-    pub(crate) next: Timestamp,
+    next: Timestamp,
 }
 
 /// A window that is not settled.

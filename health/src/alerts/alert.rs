@@ -201,23 +201,17 @@ impl Current {
 
     /// Returns the alerts that began and ended between two checks, in chronological order, without the alerts that a receiver was
     /// notified of, and without `told`, the alerts whose end it knows.
-    pub(crate) fn missed(&self, notified: &Alerts, told: &Alerts) -> Vec<(String, Alert)> {
+    pub(crate) fn missed(&self, notified: &Alerts, told: &Alerts) -> Vec<(String, Over)> {
         let missed = self.resolved.iter().filter(|(id, end)| {
             let is_told = told.get(*id).is_some_and(|told| told.ended == Some(end.at));
             end.is_missed && !is_told && !notified.contains_key(*id)
         });
         let missed = missed.map(|(id, end)| {
-            let ended = Some(end.at);
-            (
-                id.clone(),
-                Alert {
-                    ended,
-                    ..end.alert.clone()
-                },
-            )
+            let (alert, at) = (end.alert.clone(), end.at);
+            (id.clone(), Over { alert, at })
         });
-        let mut missed: Vec<(String, Alert)> = missed.collect();
-        missed.sort_by_key(|(_, alert)| alert.ended);
+        let mut missed: Vec<(String, Over)> = missed.collect();
+        missed.sort_by_key(|(_, over)| over.at);
         missed
     }
 

@@ -476,7 +476,9 @@ fn once(
 ) -> VecDeque<Planned> {
     let cluster = options.cluster.as_deref().unwrap_or(UNNAMED);
     let mut planned = VecDeque::new();
-    for (id, over) in current.over(known) {
+    let ends = current.over(known).into_iter().map(|end| (end, false));
+    let missed = current.missed(known, told);
+    for ((id, over), is_missed) in ends.chain(missed.into_iter().map(|end| (end, true))) {
         let notice = Notice {
             id: &id,
             alert: &over.alert,
@@ -484,17 +486,13 @@ fn once(
             until: Some(over.at),
             cluster,
         };
-        planned.push_back(plan(&notice, Effect::Ends(id.clone())));
-    }
-    for (id, alert) in current.missed(known, told) {
-        let notice = Notice {
-            id: &id,
-            alert: &alert,
-            before: None,
-            until: alert.ended,
-            cluster,
+        let effect = if is_missed {
+            let ended = Some(over.at);
+            let alert = over.alert.clone();
+            Effect::Missed(id.clone(), Box::new(Alert { ended, ..alert }))
+        } else {
+            Effect::Ends(id.clone())
         };
-        let effect = Effect::Missed(id.clone(), Box::new(alert.clone()));
         planned.push_back(plan(&notice, effect));
     }
     for (id, alert) in current.firing(known) {

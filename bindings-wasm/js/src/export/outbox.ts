@@ -81,7 +81,8 @@ export class Outbox {
    * changes no count.
    *
    * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending (push it first), if the
-   * revision was put in before, if another one was skipped (resume the follow from {@link state}), and while another `put`, push or `drop` is under way; `incompatible_tables` for counts of another cluster or client;
+   * revision was put in before, if another one was skipped (resume the follow from {@link state}), and while another
+   * `put`, push or `drop` is under way; `incompatible_tables` for counts of another cluster or client;
    * `invalid_argument` for an empty state; `invalid_checkpoint` for a state that is incomplete or was changed, or if
    * `store` finds another document. If the revision can't be stored, the outbox is unchanged.
    */

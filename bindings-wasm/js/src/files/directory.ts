@@ -96,9 +96,10 @@ export class Directory implements Checkpoint {
     const place = this.place(name);
     const before = await this.#fingerprint(place);
     if (this.#lock === undefined && before !== this.#written.get(name)) throw taken(place);
-    await replace(place, [json], this.#files, 0o600, async (beside) => {
+    const ready = async (beside: string): Promise<void> => {
       this.#written.set(name, (await this.#fingerprint(beside)) as string);
-    });
+    };
+    await replace(place, [json], this.#files, { mode: 0o600, ready });
   }
 
   /** Identifies a version of a file. Renaming the file does not change this. */

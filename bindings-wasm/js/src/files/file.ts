@@ -75,6 +75,16 @@ interface Owned {
 /** The modules that {@link replace} needs. */
 type Replacing = Pick<Files, "fs" | "path">;
 
+/** How {@link replace} makes the new file. */
+interface Replacement {
+  /** The permissions of the new file: less the umask, unless there is an `old` file. */
+  readonly mode?: number;
+  /** Called with the path of the temporary file before it is renamed. */
+  readonly ready?: (beside: string) => Promise<void>;
+  /** The file whose owner, for root, the new file gets. */
+  readonly old?: Owned;
+}
+
 /**
  * Creates a directory and its missing parents. Node's option `recursive` is not used: it retries forever where the system
  * refuses a directory with `ENOENT`, such as in `/proc`, and it reports a read-only file system as `ENOENT`.
@@ -99,23 +109,17 @@ export async function makeDirectory(place: string, files: Replacing, mode = 0o77
 /**
  * Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers see the
  * old file or the whole new one. If anything fails, the old file stays and the temporary file is removed.
- *
- * @param mode The permissions of the new file, less the umask.
- * @param ready Called with the path of the temporary file before it is renamed.
- * @param old The file whose permissions and, for root, owner the new file gets.
  */
 export async function replace(
   place: string,
   pieces: Iterable<string | Uint8Array>,
   { fs, path }: Replacing,
-  mode = 0o666,
-  ready: (beside: string) => Promise<void> = async () => {},
-  old?: Owned,
+  { mode = 0o666, ready, old }: Replacement = {},
 ): Promise<void> {
   const beside = `${place}.${globalThis.crypto.randomUUID()}.tmp`;
   await create(beside, pieces, fs, mode, old);
   try {
-    await ready(beside);
+    await ready?.(beside);
     await renamed(beside, place, fs);
   } catch (error) {
     await fs.rm(beside, { force: true });
@@ -149,7 +153,7 @@ export async function overwrite(
     return;
   }
   if (old) {
-    await replace(await fs.realpath(place), pieces, files, old.mode & 0o777, undefined, old);
+    await replace(await fs.realpath(place), pieces, files, { mode: old.mode & 0o777, old });
     return;
   }
   let target = place;
@@ -160,7 +164,7 @@ export async function overwrite(
       ? to
       : `${await fs.realpath(path.dirname(target))}${path.sep}${to}`;
   }
-  await replace(target, pieces, files, mode);
+  await replace(target, pieces, files, { mode });
 }
 
 /**
