@@ -37,20 +37,14 @@ pub fn values_come_back(data: &[u8]) {
         let options = ExportOptions::with_defaults(format).now_ms(END_MS + 1_000);
         let mut export = Export::new(&table, &options).expect("a usual table");
         let mut text = Vec::new();
-        export
-            .write_to(&mut text)
-            .expect("a vector takes everything");
+        export.write_to(&mut text).expect("a vector takes everything");
         let text = String::from_utf8(text).expect("text");
         let text = if format == Format::Datadog && text.is_empty() {
             continue;
         } else {
             text
         };
-        assert_eq!(
-            readers::read(format, &text),
-            expected(format, &groups),
-            "{format}"
-        );
+        assert_eq!(readers::read(format, &text), expected(format, &groups), "{format}");
     }
 }
 
@@ -71,9 +65,7 @@ fn table(groups: &BTreeMap<[String; 2], u64>) -> CountTable {
     let options = AggregatorOptions::default().metric(Metric::EventDelivery);
     let mut aggregator =
         Aggregator::new(&["integration", "reason"], options).expect("two dimensions");
-    aggregator
-        .push(body.to_string().as_bytes())
-        .expect("a response");
+    aggregator.push(body.to_string().as_bytes()).expect("a response");
     aggregator.finish().expect("a response")
 }
 
@@ -83,9 +75,8 @@ fn expected(format: Format, groups: &BTreeMap<[String; 2], u64>) -> readers::Rea
         let labels = ["integration", "reason"].into_iter().zip(values);
         let labels =
             labels.filter(|(_, value)| !(readers::leaves_out_empty(format) && value.is_empty()));
-        let labels: BTreeMap<String, String> = labels
-            .map(|(name, value)| (name.to_owned(), value.clone()))
-            .collect();
+        let labels: BTreeMap<String, String> =
+            labels.map(|(name, value)| (name.to_owned(), value.clone())).collect();
         for (name, count) in [("success", *count), ("errors", 0), ("filtered", 7)] {
             let time = readers::time_of(format, END_MS - 1);
             expected.insert((labels.clone(), time, name.to_owned()), i128::from(count));

@@ -11,18 +11,10 @@ use tallyfold_health::Rules;
 use crate::stored::machine;
 
 #[path = "../cli/src/host/body.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "it belongs to the command"
-)]
+#[allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "it belongs to the command")]
 mod body;
 
-const NOW: Now = Now {
-    monotonic_ms: 0,
-    unix_ms: 1_767_225_600_000,
-};
+const NOW: Now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
 
 /// Parses rules. An error must have a message.
 pub fn rules(data: &[u8]) {
@@ -41,16 +33,9 @@ pub fn configuration(data: &[u8]) {
 
 fn walk(table: &Table<'_>) {
     for entry in table.entries() {
-        drop((
-            entry.text("a text"),
-            entry.texts("texts"),
-            entry.flag("a flag"),
-        ));
+        drop((entry.text("a text"), entry.texts("texts"), entry.flag("a flag")));
         drop((entry.whole("a number"), entry.within(1, 9, "a number")));
-        drop((
-            entry.timestamp_text("a time"),
-            entry.number_text("a number"),
-        ));
+        drop((entry.timestamp_text("a time"), entry.number_text("a number")));
         drop(entry.unknown_key(&["known"]));
         drop(entry.items("items"));
         if let Ok(table) = entry.table("a table") {
@@ -64,15 +49,9 @@ pub fn questions(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
     let mut lines = head.lines();
-    let (method, target) = lines
-        .next()
-        .unwrap_or_default()
-        .split_once(' ')
-        .unwrap_or_default();
+    let (method, target) = lines.next().unwrap_or_default().split_once(' ').unwrap_or_default();
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
-    let options = PagesOptions::default()
-        .hand_out_tokens(true)
-        .audit_logs(true);
+    let options = PagesOptions::default().hand_out_tokens(true).audit_logs(true);
     let asked = PageRequest {
         method,
         target,
@@ -80,22 +59,14 @@ pub fn questions(data: &[u8]) {
         body: body.as_bytes(),
         permission: &Permission::Everything,
     };
-    drop(PageQuestion::read(
-        &options,
-        "https://cluster.example",
-        asked,
-        NOW,
-    ));
+    drop(PageQuestion::read(&options, "https://cluster.example", asked, NOW));
 }
 
 /// Reads headers of responses. Whatever they contain, the call must end with an error after a limited number of steps.
 pub fn headers(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines();
-    let status = lines
-        .next()
-        .and_then(|line| line.parse().ok())
-        .unwrap_or(503);
+    let status = lines.next().and_then(|line| line.parse().ok()).unwrap_or(503);
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
     let window = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
     let query = QueryOptions::new(window.expect("a window"), &[Dimension::Integration]);

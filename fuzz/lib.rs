@@ -1,9 +1,5 @@
 //! The checks of the fuzz targets. Most of them are also the checks of the differential tests, which use other inputs.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a check says so when it fails"
-)]
+#![allow(clippy::expect_used, clippy::panic, reason = "a check says so when it fails")]
 
 mod exports;
 mod inputs;

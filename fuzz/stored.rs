@@ -56,10 +56,7 @@ fn come_back<T>(
     mut read: impl FnMut(&[u8]) -> Option<T>,
     write: impl Fn(&T) -> String,
 ) {
-    let kind = DocumentKind {
-        format,
-        what: "document",
-    };
+    let kind = DocumentKind { format, what: "document" };
     let sealed = kind.write(&String::from_utf8_lossy(bytes));
     for json in [bytes, sealed.as_bytes()] {
         let Some(document) = read(json) else { continue };

@@ -82,12 +82,7 @@ struct Writer {
 
 impl Writer {
     fn new(kind: Kind) -> Self {
-        Self {
-            kind,
-            random: Random(7),
-            totals: [0; 3],
-            entries: String::new(),
-        }
+        Self { kind, random: Random(7), totals: [0; 3], entries: String::new() }
     }
 
     /// Writes an entry with these values of [`DIMENSIONS`] and pseudo-random counts.

@@ -45,10 +45,7 @@ fn judging() {
     let table = table();
     let rules = Rules::parse(RULES).expect("good rules");
     let range = window(0, WINDOWS);
-    let observed = Observed {
-        delivery: Some(&table),
-        ingestion: None,
-    };
+    let observed = Observed { delivery: Some(&table), ingestion: None };
     let judge = || rules.replay(&observed, range).expect("a replay").judged;
     let idle = rest_peak();
     let judged = judge();
@@ -116,15 +113,10 @@ fn plain_alerts(series: &Series) -> u64 {
     let mut groups: HashMap<(&str, &str), Recent> = HashMap::new();
     let counts = series.counts();
     let mut alerts = 0;
-    for (row, (success, errors)) in series
-        .rows()
-        .zip(counts.success().iter().zip(counts.errors()))
+    for (row, (success, errors)) in series.rows().zip(counts.success().iter().zip(counts.errors()))
     {
         let mut values = row.values();
-        let key = (
-            values.next().expect("an integration"),
-            values.next().expect("an event"),
-        );
+        let key = (values.next().expect("an integration"), values.next().expect("an event"));
         let recent = groups.entry(key).or_default();
         let window = [success + errors, *errors];
         for (place, count) in window.into_iter().enumerate() {
@@ -148,9 +140,7 @@ fn plain_sums(changed: &Changed) -> Vec<HashMap<&str, [Tally; 2]>> {
             let mut sums: HashMap<&str, [Tally; 2]> = HashMap::new();
             let tallies = changed.before.iter().zip(&changed.now);
             for (value, (before, now)) in column.iter().zip(tallies) {
-                let sum = sums
-                    .entry(value)
-                    .or_insert([Tally { part: 0, whole: 0 }; 2]);
+                let sum = sums.entry(value).or_insert([Tally { part: 0, whole: 0 }; 2]);
                 for (sum, tally) in sum.iter_mut().zip([before, now]) {
                     sum.part += tally.part;
                     sum.whole += tally.whole;
@@ -243,9 +233,5 @@ fn leaves() -> Changed {
         let part = if fails { whole / 2 } else { random.below(3) };
         now.push(Tally { part, whole });
     }
-    Changed {
-        columns,
-        before,
-        now,
-    }
+    Changed { columns, before, now }
 }

@@ -5,9 +5,7 @@ use tallyfold_engine::HashKeys;
 /// Values that differ only after a KiB, so that each comparison is long.
 pub(crate) fn long_prefixes(count: usize) -> Vec<String> {
     let prefix = "x".repeat(1024);
-    (0..count)
-        .map(|number| format!("{prefix}{number:06}"))
-        .collect()
+    (0..count).map(|number| format!("{prefix}{number:06}")).collect()
 }
 
 /// The seed that the values are made for.

@@ -27,19 +27,9 @@ pub(crate) fn measure() {
     let work = "1,000,000 entries, 1,200 groups";
     compare(work, &two, [&hundred_thousand, &million], GROWTH);
     let work = "100,000 entries, each a group";
-    compare(
-        work,
-        &DIMENSIONS,
-        [&ten_thousand, &hundred_thousand],
-        GROWTH_OF_GROUPS,
-    );
+    compare(work, &DIMENSIONS, [&ten_thousand, &hundred_thousand], GROWTH_OF_GROUPS);
     let work = "1,000,000 entries, each a group";
-    compare(
-        work,
-        &DIMENSIONS,
-        [&hundred_thousand, &million],
-        GROWTH_OF_GROUPS,
-    );
+    compare(work, &DIMENSIONS, [&hundred_thousand, &million], GROWTH_OF_GROUPS);
 
     let [some, more] = HOSTILE.map(|count| body_of_event_names(&hostile::long_prefixes(count)));
     let work = "20,000 values with a common KiB";
@@ -49,15 +39,8 @@ pub(crate) fn measure() {
     let work = "20,000 values made to collide";
     compare(work, &DIMENSIONS, [&some, &more], GROWTH_OF_GROUPS);
     let work = "20,000 values made to collide, seed known";
-    let folding = |body| {
-        move || {
-            drop(black_box(fold_seeded(
-                body,
-                &DIMENSIONS,
-                hostile::KNOWN_SEED,
-            )))
-        }
-    };
+    let folding =
+        |body| move || drop(black_box(fold_seeded(body, &DIMENSIONS, hostile::KNOWN_SEED)));
     tell(work, None, [&some, &more], folding);
 
     let [some, more] = [100_000, 1_000_000].map(sparse_body);

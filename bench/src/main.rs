@@ -2,10 +2,7 @@
 //!
 //! `make bench` runs all parts. `tallyfold-bench speed | tallyfold-bench report` runs and shows one part.
 #![allow(clippy::expect_used, reason = "a benchmark that can't run must stop")]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "it is the host here, and reads clock and files"
-)]
+#![allow(clippy::disallowed_methods, reason = "it is the host here, and reads clock and files")]
 
 mod body;
 mod health;

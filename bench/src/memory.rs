@@ -19,19 +19,14 @@ const ALLOWED: f64 = (8 << 20) as f64;
 const ALLOWED_PER_GROUP: f64 = 512.0;
 
 /// The dimensions to keep: for 6,000 groups, and for as many groups as there are different entries.
-const KEPT: [&[&str]; 2] = [
-    &["event_name", "integration"],
-    &["event_name", "write_key", "integration"],
-];
+const KEPT: [&[&str]; 2] =
+    [&["event_name", "integration"], &["event_name", "write_key", "integration"]];
 
 /// Streams in processes of their own. Each repeats the entries of the body in the file.
 pub(crate) fn measure(file: &str) {
     let program = std::env::current_exe().expect("a program");
     for keep in KEPT {
-        let status = Command::new(&program)
-            .args(["stream", file])
-            .args(keep)
-            .status();
+        let status = Command::new(&program).args(["stream", file]).args(keep).status();
         assert!(status.expect("a process").success(), "the body was folded");
     }
 }
@@ -67,11 +62,7 @@ pub(crate) fn stream(file: &str, keep: &[&str]) {
     let allowed = ALLOWED + ALLOWED_PER_GROUP * groups as f64;
     Measurement {
         language: "Rust".to_owned(),
-        work: format!(
-            "1 GB to {},{:03} groups, peak memory",
-            groups / 1_000,
-            groups % 1_000
-        ),
+        work: format!("1 GB to {},{:03} groups, peak memory", groups / 1_000, groups % 1_000),
         peer: "8 MiB + 512 B per group".to_owned(),
         medians: [used, allowed],
         unit: Unit::Bytes,
@@ -97,8 +88,6 @@ pub(crate) fn status(name: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a Linux kernel");
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kilobytes: f64 = kilobytes
-        .and_then(|digits| digits.parse().ok())
-        .expect("kB");
+    let kilobytes: f64 = kilobytes.and_then(|digits| digits.parse().ok()).expect("kB");
     kilobytes * 1024.0
 }

@@ -74,12 +74,7 @@ impl<'a> Key<'a> for ByAll<'a> {
     const NAMES: &'static [&'static str] = &crate::body::DIMENSIONS;
 
     fn of(values: &Values<'a>) -> Self {
-        let Values {
-            event_name,
-            write_key,
-            integration,
-            reason,
-        } = *values;
+        let Values { event_name, write_key, integration, reason } = *values;
         (event_name, write_key, integration, reason)
     }
 
@@ -102,10 +97,7 @@ fn group<'a, K: Key<'a>>(result: &MetricsResult<'a>) -> Groups<K> {
     let mut groups = HashMap::new();
     for entry in &result.counts {
         let sums: &mut [u64; 3] = groups.entry(K::of(&entry.dimensions)).or_default();
-        for (sum, digits) in sums
-            .iter_mut()
-            .zip([entry.success, entry.errors, entry.filtered])
-        {
+        for (sum, digits) in sums.iter_mut().zip([entry.success, entry.errors, entry.filtered]) {
             *sum += digits.parse::<u64>().expect("digits");
         }
     }

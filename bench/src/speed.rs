@@ -44,18 +44,10 @@ struct Targets {
 }
 
 /// For bodies as a dashboard or a script reads them every day.
-const EVERYDAY: Targets = Targets {
-    serde_json: 4.5,
-    sonic_rs: 2.7,
-    memchr: 0.6,
-};
+const EVERYDAY: Targets = Targets { serde_json: 4.5, sonic_rs: 2.7, memchr: 0.6 };
 
 /// For bodies that are larger, written with white space, or not grouped.
-const SPECIAL: Targets = Targets {
-    serde_json: 4.0,
-    sonic_rs: 2.5,
-    memchr: 1.0,
-};
+const SPECIAL: Targets = Targets { serde_json: 4.0, sonic_rs: 2.5, memchr: 1.0 };
 
 /// Stands for the random seed of an application, which the senders of values don't know.
 const UNKNOWN_SEED: u64 = 0x7461_6C6C_7966_6F6C;
@@ -73,9 +65,7 @@ pub(crate) fn fold(body: &[u8], keep: &[&str]) -> CountTable {
 
 /// The same as [`fold`], with hashes under this seed.
 pub(crate) fn fold_seeded(body: &[u8], keep: &[&str], hash_seed: u64) -> CountTable {
-    let options = AggregatorOptions::default()
-        .hash_seed(hash_seed)
-        .group_by(kept(keep));
+    let options = AggregatorOptions::default().hash_seed(hash_seed).group_by(kept(keep));
     let mut aggregator = Aggregator::new(&DIMENSIONS, options).expect("good dimensions");
     for chunk in body.chunks(CHUNK) {
         aggregator.push(chunk).expect("a good body");
@@ -150,9 +140,7 @@ fn check<'a, K: Key<'a>>(body: &[u8], theirs: &Groups<K>) {
             (row.values().collect(), sums)
         })
         .collect();
-    let theirs: BTreeMap<Vec<&str>, [u64; 3]> = theirs
-        .iter()
-        .map(|(key, sums)| (key.to_values(), *sums))
-        .collect();
+    let theirs: BTreeMap<Vec<&str>, [u64; 3]> =
+        theirs.iter().map(|(key, sums)| (key.to_values(), *sums)).collect();
     assert_eq!(ours, theirs, "the same groups and sums");
 }

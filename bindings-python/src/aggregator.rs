@@ -52,11 +52,7 @@ impl Aggregator {
         let py = dimensions.py();
         let dimensions: Vec<String> = required("dimensions", dimensions)?;
         let options = keywords::<AggregatorOptions>(py, named, &[])?
-            .group_by(
-                group_by
-                    .map(|names| required("group_by", names))
-                    .transpose()?,
-            )
+            .group_by(group_by.map(|names| required("group_by", names)).transpose()?)
             .hash_seed(random_seed());
         Ok(Self {
             core: Mutex::new(tallyfold::Aggregator::new(&dimensions, options)?),
@@ -77,9 +73,7 @@ impl Aggregator {
     fn push(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>) -> Result<()> {
         let chunk = Chunk::of("chunk", chunk)?;
         self.pushed.fetch_add(chunk.len(), Ordering::Relaxed);
-        Ok(locked(py, &self.core, chunk.len(), |aggregator| {
-            aggregator.push(&chunk)
-        })?)
+        Ok(locked(py, &self.core, chunk.len(), |aggregator| aggregator.push(&chunk))?)
     }
 
     /// Ends the response and returns its table, once.

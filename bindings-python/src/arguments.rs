@@ -212,10 +212,9 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
         },
         Kind::Instant => instant_if(name, value)?.map(Value::Text),
         Kind::Window => match pair(value) {
-            Some([start, end]) => Some(Value::Texts(vec![
-                instant("start", &start)?,
-                instant("end", &end)?,
-            ])),
+            Some([start, end]) => {
+                Some(Value::Texts(vec![instant("start", &start)?, instant("end", &end)?]))
+            }
             None => None,
         },
         Kind::Step => step(name, value)?.map(Value::Text),
@@ -325,11 +324,7 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
         Ok(seconds) => Ok(Some(seconds)),
         // An `int` that is too large for a float.
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
-            Ok(Some(if value.lt(0)? {
-                f64::NEG_INFINITY
-            } else {
-                f64::INFINITY
-            }))
+            Ok(Some(if value.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY }))
         }
         Err(_) => Ok(None),
     }
@@ -339,9 +334,7 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
 fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     let refused = |message| Err(Failure::refused(name, Code::InvalidTimestamp, message));
     if let Ok(text) = value.cast::<PyString>() {
-        return text
-            .extract()
-            .map_or_else(|_| refused(LONE_SURROGATE), |text| Ok(Some(text)));
+        return text.extract().map_or_else(|_| refused(LONE_SURROGATE), |text| Ok(Some(text)));
     }
     if let Ok(moment) = value.cast::<PyDateTime>() {
         // Only the `NaT` of pandas is not equal to itself.
@@ -381,17 +374,12 @@ fn step(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     if !value.is_instance_of::<PyDelta>() {
         return Ok(None);
     }
-    let (days, seconds): (i32, i32) = (
-        value.getattr("days")?.extract()?,
-        value.getattr("seconds")?.extract()?,
-    );
+    let (days, seconds): (i32, i32) =
+        (value.getattr("days")?.extract()?, value.getattr("seconds")?.extract()?);
     // Compares the whole value, because the `Timedelta` of pandas has nanoseconds in addition to `microseconds`.
     if !value.eq(PyDelta::new(value.py(), days, seconds, 0, true)?)? {
         let message = "the timedelta isn't a whole number of seconds";
         return Err(Failure::refused(name, Code::InvalidArgument, message));
     }
-    Ok(Some(format!(
-        "{}s",
-        i64::from(days) * 86_400 + i64::from(seconds)
-    )))
+    Ok(Some(format!("{}s", i64::from(days) * 86_400 + i64::from(seconds))))
 }

@@ -124,11 +124,7 @@ impl Columns {
             Values::Counts(counts) => counts,
             _ => &[],
         });
-        self.push(
-            name,
-            UInt64Array::try_new(ScalarBuffer::from(counts), None)?,
-            false,
-        );
+        self.push(name, UInt64Array::try_new(ScalarBuffer::from(counts), None)?, false);
         Ok(())
     }
 
@@ -140,9 +136,7 @@ impl Columns {
         ids: &[u32],
         edge: fn(Window) -> Timestamp,
     ) {
-        let of_rows = ids
-            .iter()
-            .map(|id| edge(windows[*id as usize].window).unix_us());
+        let of_rows = ids.iter().map(|id| edge(windows[*id as usize].window).unix_us());
         let array = TimestampMicrosecondArray::from_iter_values(of_rows);
         self.push(name, array.with_timezone("UTC"), false);
     }
@@ -159,9 +153,8 @@ impl Columns {
     fn changes(&mut self, frame: &dyn Frame) -> Result<()> {
         let rows = 0..frame.len();
         let deltas = rows.clone().filter_map(|row| frame.delta(row));
-        let deltas: Vec<[i64; 3]> = deltas
-            .map(Deltas::signed)
-            .collect::<std::result::Result<_, _>>()?;
+        let deltas: Vec<[i64; 3]> =
+            deltas.map(Deltas::signed).collect::<std::result::Result<_, _>>()?;
         for (index, name) in Counts::NAMES.into_iter().enumerate() {
             let deltas = Int64Array::from_iter_values(deltas.iter().map(|delta| delta[index]));
             self.push(&format!("delta_{name}"), deltas, false);

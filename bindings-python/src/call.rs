@@ -27,10 +27,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn new(core: tallyfold::Call) -> Self {
-        Self {
-            core: Mutex::new(core),
-            received: AtomicUsize::new(0),
-        }
+        Self { core: Mutex::new(core), received: AtomicUsize::new(0) }
     }
 
     /// How many bytes of responses `chunk` has received.
@@ -76,28 +73,19 @@ impl Call {
         headers: &Bound<'_, PyAny>,
     ) -> Result<bool> {
         let (status, headers) = (required("status", status)?, pairs("headers", headers)?);
-        Ok(locked(py, &self.core, BRIEF, |call| {
-            call.head(status, &host::headers(&headers))
-        })?)
+        Ok(locked(py, &self.core, BRIEF, |call| call.head(status, &host::headers(&headers)))?)
     }
 
     /// Reports the next bytes of the response's body, any number of them.
     fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<()> {
         let data = Chunk::of("data", data)?;
         self.received.fetch_add(data.len(), Ordering::Relaxed);
-        Ok(locked(py, &self.core, data.len(), |call| {
-            call.chunk(&data)
-        })?)
+        Ok(locked(py, &self.core, data.len(), |call| call.chunk(&data))?)
     }
 
     /// Reports that the response's body is complete.
     fn end(&self, py: Python<'_>) -> Result<()> {
-        Ok(locked(
-            py,
-            &self.core,
-            self.received(),
-            tallyfold::Call::end,
-        )?)
+        Ok(locked(py, &self.core, self.received(), tallyfold::Call::end)?)
     }
 
     /// Reports that the exchange failed. `detail` is the name of the error, such as
@@ -109,9 +97,7 @@ impl Call {
             true => (HostFailure::Stale, detail),
             false => host::failure(detail, timed_out, false),
         };
-        Ok(locked(py, &self.core, BRIEF, |call| {
-            call.failed(failure, detail)
-        })?)
+        Ok(locked(py, &self.core, BRIEF, |call| call.failed(failure, detail))?)
     }
 
     /// Answers `ProvideToken` with a token and its remaining lifetime in seconds; `None` if the
@@ -129,19 +115,12 @@ impl Call {
         // A lifetime that can't be converted to text becomes an empty text, which the core refuses.
         let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
         let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
-        Ok(locked(py, &self.core, BRIEF, |call| {
-            call.token(value, lifetime.as_deref())
-        })?)
+        Ok(locked(py, &self.core, BRIEF, |call| call.token(value, lifetime.as_deref()))?)
     }
 
     /// Answers `ProvideToken` if your own source of tokens failed.
     fn token_failed(&self, py: Python<'_>) -> Result<()> {
-        Ok(locked(
-            py,
-            &self.core,
-            BRIEF,
-            tallyfold::Call::token_failed,
-        )?)
+        Ok(locked(py, &self.core, BRIEF, tallyfold::Call::token_failed)?)
     }
 
     /// Makes the call fail early, instead of after its retries, if the service is down or has just refused the client's
@@ -152,15 +131,13 @@ impl Call {
 
     /// The result of the call; available once, after `Done`.
     fn output<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        Ok(
-            match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
-                Output::Table(table) => CountTable::made(py, table)?.into_any(),
-                Output::Json(document) => PyBytes::new(py, document.bytes()).into_any(),
-                Output::Token(token) => (token.value.expose(), token.expires_in_s)
-                    .into_pyobject(py)?
-                    .into_any(),
-            },
-        )
+        Ok(match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
+            Output::Table(table) => CountTable::made(py, table)?.into_any(),
+            Output::Json(document) => PyBytes::new(py, document.bytes()).into_any(),
+            Output::Token(token) => {
+                (token.value.expose(), token.expires_in_s).into_pyobject(py)?.into_any()
+            }
+        })
     }
 
     /// The request that has ended since the previous call of this method; each request is returned once.
@@ -175,10 +152,7 @@ impl Call {
         locked(py, &self.core, BRIEF, tallyfold::Call::close);
     }
 
-    #[allow(
-        clippy::unused_self,
-        reason = "Python's protocol; a call may hold a token"
-    )]
+    #[allow(clippy::unused_self, reason = "Python's protocol; a call may hold a token")]
     fn __repr__(&self) -> &'static str {
         "<Call>"
     }
@@ -206,10 +180,7 @@ impl Request {
     /// Pairs of name, in lower case, and value, in the order to send them.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
-        self.0
-            .headers()
-            .map(|(name, value)| (name.to_owned(), PyString::new(py, value)))
-            .collect()
+        self.0.headers().map(|(name, value)| (name.to_owned(), PyString::new(py, value))).collect()
     }
 
     /// The body; `None` for a request that has none.

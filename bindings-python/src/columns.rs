@@ -87,14 +87,8 @@ impl Batches {
         let text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         let field = |name: &str, of: &DataType| Field::new(name, of.clone(), false);
-        let mut fields: Vec<Field> = export
-            .labels(0)
-            .map(|(name, _)| field(name, &text))
-            .collect();
-        fields.extend([
-            field("window_start", &instant),
-            field("window_end", &instant),
-        ]);
+        let mut fields: Vec<Field> = export.labels(0).map(|(name, _)| field(name, &text)).collect();
+        fields.extend([field("window_start", &instant), field("window_end", &instant)]);
         fields.push(field("settled", &DataType::Boolean));
         let revision = export.revision();
         if revision.is_some() {
@@ -115,9 +109,7 @@ impl Batches {
                 .map(|(_, value)| Arc::new(StringArray::from_iter_values([value])))
                 .collect(),
             revision,
-            values: values
-                .map(|dictionary| Arc::new(texts(dictionary)))
-                .collect(),
+            values: values.map(|dictionary| Arc::new(texts(dictionary))).collect(),
         })
     }
 
@@ -155,12 +147,8 @@ impl Batches {
         for count in 0..Counts::NAMES.len() {
             let counts = rows.iter().map(|row| row.counts.each()[count]);
             columns.push(match self.revision {
-                None => Arc::new(UInt64Array::from_iter_values(
-                    counts.map(|count| count as u64),
-                )),
-                Some(_) => Arc::new(Int64Array::from_iter_values(
-                    counts.map(|count| count as i64),
-                )),
+                None => Arc::new(UInt64Array::from_iter_values(counts.map(|count| count as u64))),
+                Some(_) => Arc::new(Int64Array::from_iter_values(counts.map(|count| count as i64))),
             });
         }
         RecordBatch::try_new(Arc::clone(&self.schema), columns).map(Some)

@@ -19,11 +19,7 @@ pub(crate) fn detached<R: Send>(
     bytes: usize,
     action: impl FnOnce() -> R + Send,
 ) -> R {
-    if bytes <= FEW_BYTES {
-        action()
-    } else {
-        py.detach(action)
-    }
+    if bytes <= FEW_BYTES { action() } else { py.detach(action) }
 }
 
 /// Runs `action` like `detached`, on the value that the mutex guards.

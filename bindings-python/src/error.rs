@@ -144,10 +144,7 @@ impl<'a> From<&'a Error> for Fields<'a> {
 /// Every error code of the core with its kind, in the order of the documentation.
 #[pyfunction]
 pub(crate) fn error_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    Code::ALL
-        .iter()
-        .map(|code| (code.as_str(), code.kind().as_str()))
-        .into_py_dict(py)
+    Code::ALL.iter().map(|code| (code.as_str(), code.kind().as_str())).into_py_dict(py)
 }
 
 fn class_name(value: &Bound<'_, PyAny>) -> String {

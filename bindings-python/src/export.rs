@@ -48,9 +48,7 @@ impl Pieces {
         check_format(named, OF_PYARROW)?;
         let mut options: ExportOptions = keywords(py, named, &[])?;
         options.now_ms = Some(now_ms);
-        let export = detached(py, counts.bytes(), || {
-            Export::new(counts.source(), &options)
-        })?;
+        let export = detached(py, counts.bytes(), || Export::new(counts.source(), &options))?;
         Ok(Self {
             core: Mutex::new(export.clone()),
             whole: export,
@@ -75,9 +73,7 @@ impl Pieces {
     /// Notes about the export, as `Note` objects.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        Ok(plain(py, self.whole.notes())?
-            .cast_into()
-            .map_err(PyErr::from)?)
+        Ok(plain(py, self.whole.notes())?.cast_into().map_err(PyErr::from)?)
     }
 
     /// Returns a new iterator over the same pieces, from the first one.
@@ -172,12 +168,9 @@ impl Exported {
             Self::Table(table) => Source::from(&**table),
             Self::Series(series) => Source::from(series),
             Self::Pending(source, _) => source.clone(),
-            Self::Revision {
-                changes,
-                window,
-                number,
-                settled,
-            } => Source::changes(changes, *window, *number, *settled),
+            Self::Revision { changes, window, number, settled } => {
+                Source::changes(changes, *window, *number, *settled)
+            }
         }
     }
 

@@ -46,9 +46,7 @@ impl<'de> Deserializer<'de> for PlainValue<'_> {
             let items: Vec<Bound<'_, PyAny>> = value.try_iter()?.collect::<PyResult<_>>()?;
             visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(PlainValue)))
         } else if let Ok(dict) = value.cast::<PyDict>() {
-            let pairs = dict
-                .iter()
-                .map(|(key, value)| (PlainValue(key), PlainValue(value)));
+            let pairs = dict.iter().map(|(key, value)| (PlainValue(key), PlainValue(value)));
             visitor.visit_map(MapDeserializer::new(pairs))
         } else {
             Err(Failed::custom("this isn't a plain value"))

@@ -29,9 +29,8 @@ pub(crate) fn explain<'py>(
     let measure: Measure = required("measure", measure)?;
     let options: ExplainOptions = keywords(py, named, &[])?;
     let bytes = before.bytes() + now.bytes();
-    let explained = detached(py, bytes, || {
-        tallyfold_health::explain(&before, &now, measure, &options)
-    })?;
+    let explained =
+        detached(py, bytes, || tallyfold_health::explain(&before, &now, measure, &options))?;
     Ok(plain(py, &explained)?)
 }
 
@@ -49,9 +48,8 @@ pub(crate) fn usual<'py>(
     let measure: Measure = required("measure", measure)?;
     let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
     let step: TimeStep = required("step", step)?;
-    let usual = detached(py, bytes_of(&counts), || {
-        tallyfold_health::usual(&counts, range, step, measure)
-    })?;
+    let usual =
+        detached(py, bytes_of(&counts), || tallyfold_health::usual(&counts, range, step, measure))?;
     Ok(plain(py, &usual)?)
 }
 
@@ -113,11 +111,8 @@ impl RuleSet {
         let now = now.map_err(|error| error.with_argument("now"))?;
         let check = detached(py, tables.bytes(), || {
             let state = before.map(|state| State::from_json(&state));
-            let state = state
-                .transpose()
-                .map_err(|error| error.with_argument("state"))?;
-            self.0
-                .check(&tables.observed(), &state.unwrap_or_default(), now)
+            let state = state.transpose().map_err(|error| error.with_argument("state"))?;
+            self.0.check(&tables.observed(), &state.unwrap_or_default(), now)
         })?;
         let state = String::from_utf8(check.state.to_json()).unwrap_or_default();
         Ok((plain(py, &check)?, state))
@@ -134,9 +129,7 @@ impl RuleSet {
     ) -> Result<Bound<'py, PyAny>> {
         let tables = Tables::of(delivery, ingestion)?;
         let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
-        let replay = detached(py, tables.bytes(), || {
-            self.0.replay(&tables.observed(), range)
-        })?;
+        let replay = detached(py, tables.bytes(), || self.0.replay(&tables.observed(), range))?;
         Ok(plain(py, &replay)?)
     }
 }
@@ -155,9 +148,7 @@ pub(crate) fn hold(
     let of_state = |error: tallyfold::Error| error.with_argument("state");
     let mut state = State::from_json(&TextOrBytes::of("state", state)?).map_err(of_state)?;
     let incident: String = required("incident", incident)?;
-    let note = (!note.is_none())
-        .then(|| required("note", note))
-        .transpose()?;
+    let note = (!note.is_none()).then(|| required("note", note)).transpose()?;
     let hold = match action {
         "acknowledge" => Some(IncidentHold::acknowledged(note)),
         "silence" => {
@@ -190,10 +181,7 @@ impl Tables {
     }
 
     fn observed(&self) -> Observed<'_> {
-        Observed {
-            delivery: self.delivery.as_deref(),
-            ingestion: self.ingestion.as_deref(),
-        }
+        Observed { delivery: self.delivery.as_deref(), ingestion: self.ingestion.as_deref() }
     }
 
     /// The size to pass for work on both tables.

@@ -35,10 +35,7 @@ impl Clocks {
         let wanted = "want a pair (monotonic_ms, unix_ms) of ints, such as Now.read()";
         let refused = |_| Failure::wrong_type(name, wanted, value);
         let (monotonic_ms, unix_ms) = value.extract().map_err(refused)?;
-        Ok(Self(Now {
-            monotonic_ms,
-            unix_ms,
-        }))
+        Ok(Self(Now { monotonic_ms, unix_ms }))
     }
 }
 
@@ -50,10 +47,7 @@ pub(crate) fn pairs(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<(String,
 
 /// Borrows names and values of headers, as the core accepts them.
 pub(crate) fn headers(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
-    pairs
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect()
+    pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 /// The bytes of any bytes-like object. A `bytes` object can't change, so its bytes are borrowed. Other

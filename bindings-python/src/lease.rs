@@ -24,13 +24,7 @@ impl Lease {
 
     #[new]
     fn new(host: &str, pid: u32, stat: Option<&str>, seed: u64) -> Self {
-        let holder = Holder {
-            host,
-            pid,
-            stat,
-            thread: None,
-            seed,
-        };
+        let holder = Holder { host, pid, stat, thread: None, seed };
         Self(Mutex::new(keeper::Lease::new(holder)))
     }
 

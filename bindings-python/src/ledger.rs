@@ -48,9 +48,8 @@ impl Totals {
             return Err(Failure::wrong_type("revision", wanted, revision));
         }
         let wanted = "want the state of the follow: revisions.state()";
-        let state: String = state
-            .extract()
-            .map_err(|_| Failure::wrong_type("state", wanted, state))?;
+        let state: String =
+            state.extract().map_err(|_| Failure::wrong_type("state", wanted, state))?;
         let allow_gap: bool = allow_gap
             .extract()
             .map_err(|_| Failure::wrong_type("allow_gap", "want True or False", allow_gap))?;
@@ -82,10 +81,7 @@ impl Totals {
 
     /// The source for `Push`: the totals with their timestamp.
     fn pending(&self) -> Result<Pending> {
-        Ok(Pending {
-            source: self.0.totals()?,
-            in_doubt: None,
-        })
+        Ok(Pending { source: self.0.totals()?, in_doubt: None })
     }
 
     /// The document to store.

@@ -131,10 +131,7 @@ impl MachineBase {
         self.0.token_epoch()
     }
 
-    #[allow(
-        clippy::unused_self,
-        reason = "Python's protocol; the options hold a secret"
-    )]
+    #[allow(clippy::unused_self, reason = "Python's protocol; the options hold a secret")]
     fn __repr__(&self) -> &'static str {
         "<Machine>"
     }

@@ -67,11 +67,7 @@ impl Notifications {
         };
         let now = Timestamp::parse(&instant("now", now)?);
         let now = now.map_err(|error| error.with_argument("now"))?;
-        let found = Found {
-            incidents: &incidents,
-            findings: &findings,
-            is_cut: left_out > 0,
-        };
+        let found = Found { incidents: &incidents, findings: &findings, is_cut: left_out > 0 };
         let core = tallyfold_health::Notifications::new(found, receivers, notified, &options, now)?;
         Ok(Self(Mutex::new(core)))
     }
@@ -79,9 +75,7 @@ impl Notifications {
     /// What to do next: a `Message` to send, `Wait` or `Done`.
     fn step<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
-        let step = locked(py, &self.0, BRIEF, |core| {
-            core.step(now.0, |step| Step::from(step))
-        })?;
+        let step = locked(py, &self.0, BRIEF, |core| core.step(now.0, |step| Step::from(step)))?;
         Ok(step.unwrap_or(Step::Done).object(py)?)
     }
 

@@ -41,9 +41,8 @@ impl Held {
             return Err(wrong());
         }
         let wanted = "want the state of the follow: revisions.state()";
-        let state: String = state
-            .extract()
-            .map_err(|_| Failure::wrong_type("state", wanted, state))?;
+        let state: String =
+            state.extract().map_err(|_| Failure::wrong_type("state", wanted, state))?;
         let format: Format = required("format", format)?;
         let mut outbox = self.0.clone();
         outbox.put_source(&given.source(), state, format)?;

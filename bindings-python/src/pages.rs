@@ -89,21 +89,13 @@ pub(crate) fn pages_options(
     let options: PagesOptions = keywords(py, named, &[])?;
     options.check()?;
     let seconds = options.provisional_ms as f64 / 1000.0;
-    Ok((
-        seconds,
-        options.concurrency,
-        options.queue,
-        options.memory_bytes,
-    ))
+    Ok((seconds, options.concurrency, options.queue, options.memory_bytes))
 }
 
 /// Reads the request of a page. Returns the kind of request, and its parts.
 #[pyfunction]
 #[pyo3(signature = (service, method, target, headers, body, permission, now, **named))]
-#[allow(
-    clippy::too_many_arguments,
-    reason = "all parts of a request, in one step"
-)]
+#[allow(clippy::too_many_arguments, reason = "all parts of a request, in one step")]
 pub(crate) fn page_question<'py>(
     py: Python<'py>,
     service: &str,
@@ -130,30 +122,23 @@ pub(crate) fn page_question<'py>(
         body,
         permission: &permission,
     };
-    Ok(
-        match PageQuestion::read(&options, service, asked, Clocks::of("now", now)?.0)? {
-            PageQuestion::Metrics(question) => parts_of(question).into_pyobject(py)?.into_any(),
-            PageQuestion::Windows(WindowsQuestion { windows, key }) => {
-                let windows: Vec<_> = windows.into_iter().map(parts_of).collect();
-                ("windows", windows, key).into_pyobject(py)?.into_any()
-            }
-            PageQuestion::Token(api) => {
-                ("token", (api.as_str(),), ()).into_pyobject(py)?.into_any()
-            }
-            PageQuestion::AuditLogs(logs) => ("audit_logs", (logs.page, logs.per_page), ())
-                .into_pyobject(py)?
-                .into_any(),
-        },
-    )
+    Ok(match PageQuestion::read(&options, service, asked, Clocks::of("now", now)?.0)? {
+        PageQuestion::Metrics(question) => parts_of(question).into_pyobject(py)?.into_any(),
+        PageQuestion::Windows(WindowsQuestion { windows, key }) => {
+            let windows: Vec<_> = windows.into_iter().map(parts_of).collect();
+            ("windows", windows, key).into_pyobject(py)?.into_any()
+        }
+        PageQuestion::Token(api) => ("token", (api.as_str(),), ()).into_pyobject(py)?.into_any(),
+        PageQuestion::AuditLogs(logs) => {
+            ("audit_logs", (logs.page, logs.per_page), ()).into_pyobject(py)?.into_any()
+        }
+    })
 }
 
 /// The metric; its arguments; and the key of the answer, whether it is settled, and, if the page gets only some rows, the
 /// dimensions that it has requested.
-type Metrics = (
-    &'static str,
-    (String, String, Vec<&'static str>),
-    (String, bool, Option<Vec<&'static str>>),
-);
+type Metrics =
+    (&'static str, (String, String, Vec<&'static str>), (String, bool, Option<Vec<&'static str>>));
 
 fn parts_of(question: MetricsQuestion) -> Metrics {
     let query = question.query;
@@ -163,16 +148,8 @@ fn parts_of(question: MetricsQuestion) -> Metrics {
     };
     (
         question.metric.as_str(),
-        (
-            query.start.to_string(),
-            query.end.to_string(),
-            names(query.dimensions),
-        ),
-        (
-            question.key,
-            question.is_settled,
-            question.narrowed_to.map(names),
-        ),
+        (query.start.to_string(), query.end.to_string(), names(query.dimensions)),
+        (question.key, question.is_settled, question.narrowed_to.map(names)),
     )
 }
 
@@ -226,11 +203,7 @@ pub(crate) fn range_answer<'py>(
 /// the windows that are not settled.
 #[pyfunction]
 pub(crate) fn range_tag(own: &str, key: &str, windows: Vec<(String, PyBackedBytes)>) -> String {
-    let tag = windows
-        .iter()
-        .fold(RangeTag::new(own, key), |tag, (key, body)| {
-            tag.with(key, body)
-        });
+    let tag = windows.iter().fold(RangeTag::new(own, key), |tag, (key, body)| tag.with(key, body));
     tag.to_string()
 }
 
@@ -250,10 +223,7 @@ pub(crate) fn window_lines<'py>(
 
 /// The line of a window whose call has failed.
 #[pyfunction]
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the window and all parts of an error"
-)]
+#[allow(clippy::too_many_arguments, reason = "the window and all parts of an error")]
 pub(crate) fn failed_line<'py>(
     py: Python<'py>,
     start: &str,

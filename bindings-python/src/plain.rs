@@ -269,11 +269,7 @@ impl<'py> Serializer for Plain<'py> {
     }
 
     fn serialize_struct(self, class: &'static str, _: usize) -> Result<Fields<'py>, Failed> {
-        Ok(Fields {
-            class,
-            names: Vec::new(),
-            values: Items::of(self),
-        })
+        Ok(Fields { class, names: Vec::new(), values: Items::of(self) })
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -305,11 +301,7 @@ impl<'py> Serializer for Plain<'py> {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Entries<'py>, Failed> {
-        Ok(Entries {
-            plain: self,
-            dict: PyDict::new(self.py),
-            key: None,
-        })
+        Ok(Entries { plain: self, dict: PyDict::new(self.py), key: None })
     }
 
     fn serialize_struct_variant(

@@ -47,10 +47,7 @@ impl Plan {
     #[new]
     #[pyo3(signature = (*positional, **named))]
     fn new(positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Self> {
-        Ok(Self {
-            plan: tallyfold::Plan::of(&options(3, positional, named, &[])?)?,
-            whole: None,
-        })
+        Ok(Self { plan: tallyfold::Plan::of(&options(3, positional, named, &[])?)?, whole: None })
     }
 
     /// One of `of` parts, counted from 0. The window at position `i` belongs to part `i % of`, so the
@@ -107,11 +104,7 @@ impl Plan {
     fn __repr__(&self) -> String {
         let (range, step) = (self.plan.range(), self.plan.step());
         let windows = self.plan.len();
-        let whole = if self.whole.is_some() {
-            "a part of "
-        } else {
-            ""
-        };
+        let whole = if self.whole.is_some() { "a part of " } else { "" };
         format!("<Plan: {windows} windows of {step}, {whole}{range:?}>")
     }
 

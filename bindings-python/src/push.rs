@@ -37,10 +37,7 @@ impl Push {
     ) -> Result<Self> {
         let counts = Exported::of(counts)?;
         check_format(named, &[])?;
-        let (of_export, of_push) = (
-            names(ExportOptions::ARGUMENTS),
-            names(PushOptions::ARGUMENTS),
-        );
+        let (of_export, of_push) = (names(ExportOptions::ARGUMENTS), names(PushOptions::ARGUMENTS));
         let mut options: ExportOptions = keywords(py, named, &texts(&of_push))?;
         options.now_ms = Some(now_ms);
         let mut sending: PushOptions = keywords(py, named, &texts(&of_export))?;
@@ -52,10 +49,7 @@ impl Push {
             let notes = export.notes().to_vec();
             tallyfold_export::Push::new(export, &sending).map(|core| (core, notes))
         })?;
-        Ok(Self {
-            core: Mutex::new(core),
-            notes,
-        })
+        Ok(Self { core: Mutex::new(core), notes })
     }
 
     /// Notes about the export, as `Note` objects.
@@ -68,9 +62,7 @@ impl Push {
     fn step<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
         // The step may have to make the next message, which takes time.
-        let step = locked(py, &self.core, usize::MAX, |push| {
-            push.step(now.0).map(Step::from)
-        })?;
+        let step = locked(py, &self.core, usize::MAX, |push| push.step(now.0).map(Step::from))?;
         Ok(step.object(py)?)
     }
 
@@ -82,17 +74,13 @@ impl Push {
         headers: &Bound<'_, PyAny>,
     ) -> Result<bool> {
         let (status, headers) = (required("status", status)?, pairs("headers", headers)?);
-        Ok(locked(py, &self.core, BRIEF, |push| {
-            push.head(status, &host::headers(&headers))
-        })?)
+        Ok(locked(py, &self.core, BRIEF, |push| push.head(status, &host::headers(&headers)))?)
     }
 
     /// Reports the next bytes of the body. Returns whether more of it is wanted.
     fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<bool> {
         let data = Chunk::of("data", data)?;
-        Ok(locked(py, &self.core, data.len(), |push| {
-            push.chunk(&data)
-        })?)
+        Ok(locked(py, &self.core, data.len(), |push| push.chunk(&data))?)
     }
 
     /// Reports the end of the body, or of the part of it that was wanted.
@@ -110,9 +98,7 @@ impl Push {
     #[pyo3(signature = (detail, *, timed_out = false, not_sent = false))]
     fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool, not_sent: bool) -> Result<()> {
         let (failure, detail) = host::failure(detail, timed_out, not_sent);
-        Ok(locked(py, &self.core, BRIEF, |push| {
-            push.failed(failure, detail)
-        })?)
+        Ok(locked(py, &self.core, BRIEF, |push| push.failed(failure, detail))?)
     }
 
     /// The result of the push so far, as `PushReport`.
@@ -210,9 +196,7 @@ impl Message {
         let own = own.map(|(name, value)| (&**name, &**value));
         let has_agent = own.clone().any(|(name, _)| name == "user-agent");
         let agent = (!has_agent).then_some(("user-agent", AGENT));
-        own.chain(agent)
-            .map(|(name, value)| (name, PyString::new(py, value)))
-            .collect()
+        own.chain(agent).map(|(name, value)| (name, PyString::new(py, value))).collect()
     }
 
     /// The bytes to send.
@@ -243,10 +227,7 @@ pub(crate) struct Finished {
 
 /// The names of arguments as Python spells them.
 fn names(arguments: &[Argument]) -> Vec<String> {
-    arguments
-        .iter()
-        .map(|argument| argument.spelled(Spelling::Python))
-        .collect()
+    arguments.iter().map(|argument| argument.spelled(Spelling::Python)).collect()
 }
 
 fn texts(names: &[String]) -> Vec<&str> {

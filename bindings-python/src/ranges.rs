@@ -42,10 +42,7 @@ pub(crate) struct Collect {
 
 impl Collect {
     pub(crate) fn new(core: tallyfold::Collect) -> Self {
-        Self {
-            core: Mutex::new(core),
-            unsaved: AtomicUsize::new(0),
-        }
+        Self { core: Mutex::new(core), unsaved: AtomicUsize::new(0) }
     }
 }
 
@@ -74,11 +71,8 @@ impl Collect {
         call: &Bound<'_, PyAny>,
         now: &Bound<'_, PyAny>,
     ) -> Result<&'static str> {
-        let (task, call, now) = (
-            required("task", task)?,
-            driven_call(call)?,
-            Clocks::of("now", now)?,
-        );
+        let (task, call, now) =
+            (required("task", task)?, driven_call(call)?, Clocks::of("now", now)?);
         let received = call.received();
         let settled = locked(py, &self.core, BRIEF, |collect| {
             call.with(|call| collect.settle(task, call, now.0))
@@ -112,12 +106,7 @@ impl Collect {
         let assigned = locked(py, &self.core, BRIEF, |collect| collect.assign(most, now.0));
         Ok(assigned.map(|assigned| {
             let (start, end) = (assigned.range.start(), assigned.range.end());
-            (
-                assigned.task,
-                start.to_string(),
-                end.to_string(),
-                assigned.windows,
-            )
+            (assigned.task, start.to_string(), end.to_string(), assigned.windows)
         }))
     }
 
@@ -156,13 +145,8 @@ impl Collect {
 
     /// The numbers of windows, as `(planned, done, failed, under_way)`.
     fn progress(&self, py: Python<'_>) -> (u32, u32, u32, u32) {
-        let Progress {
-            planned,
-            done,
-            failed,
-            under_way,
-            ..
-        } = locked(py, &self.core, BRIEF, |collect| collect.progress());
+        let Progress { planned, done, failed, under_way, .. } =
+            locked(py, &self.core, BRIEF, |collect| collect.progress());
         (planned, done, failed, under_way)
     }
 
@@ -177,10 +161,7 @@ impl Collect {
     /// The windows whose counts may still change, because they were read early. The table includes
     /// them.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        plain(
-            py,
-            &locked(py, &self.core, BRIEF, |collect| collect.provisional()),
-        )
+        plain(py, &locked(py, &self.core, BRIEF, |collect| collect.provisional()))
     }
 
     /// The next segment of the checkpoint, as a pair of name and document. Store the document under
@@ -205,13 +186,8 @@ impl Collect {
     ///     ConfigError: `invalid_checkpoint` for a segment that is incomplete, was changed, or
     ///         belongs to another query; the collect is unchanged then.
     fn load(&self, py: Python<'_>, name: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> Result<()> {
-        let (name, data) = (
-            required::<String>("name", name)?,
-            TextOrBytes::of("data", data)?,
-        );
-        Ok(locked(py, &self.core, data.len(), |collect| {
-            collect.load(&name, &data)
-        })?)
+        let (name, data) = (required::<String>("name", name)?, TextOrBytes::of("data", data)?);
+        Ok(locked(py, &self.core, data.len(), |collect| collect.load(&name, &data))?)
     }
 
     /// The table of all windows.
@@ -285,9 +261,7 @@ impl Probe {
         call: &Bound<'_, PyAny>,
     ) -> Result<()> {
         let (task, call) = (required("task", task)?, driven_call(call)?);
-        Ok(locked(py, &self.0, BRIEF, |probe| {
-            call.with(|call| probe.settle(task, call))
-        })?)
+        Ok(locked(py, &self.0, BRIEF, |probe| call.with(|call| probe.settle(task, call)))?)
     }
 
     /// Compares the three readings, as `Additivity`.
@@ -329,10 +303,7 @@ pub(crate) struct Follow {
 
 impl Follow {
     pub(crate) fn new(core: tallyfold::Follow) -> Self {
-        Self {
-            core: Mutex::new(core),
-            last: Mutex::new(None),
-        }
+        Self { core: Mutex::new(core), last: Mutex::new(None) }
     }
 
     /// The last revision as a new object.
@@ -384,14 +355,12 @@ impl Follow {
     fn next<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
         locked(py, &self.last, BRIEF, |last| *last = None);
-        Ok(
-            match locked(py, &self.core, BRIEF, |follow| follow.next(now.0)) {
-                FollowStep::Drive(drive) => driven(py, drive),
-                FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
-                FollowStep::Failed(error) => return Err(error.into()),
-                FollowStep::Done => object(py, "Done", ()),
-            }?,
-        )
+        Ok(match locked(py, &self.core, BRIEF, |follow| follow.next(now.0)) {
+            FollowStep::Drive(drive) => driven(py, drive),
+            FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
+            FollowStep::Failed(error) => return Err(error.into()),
+            FollowStep::Done => object(py, "Done", ()),
+        }?)
     }
 
     /// Reports the result of a call, and returns a `Revision` of its window. If the call has not
@@ -409,11 +378,8 @@ impl Follow {
         call: &Bound<'_, PyAny>,
         now: &Bound<'_, PyAny>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
-        let (task, call, now) = (
-            required("task", task)?,
-            driven_call(call)?,
-            Clocks::of("now", now)?,
-        );
+        let (task, call, now) =
+            (required("task", task)?, driven_call(call)?, Clocks::of("now", now)?);
         let revision = locked(py, &self.core, call.received(), |follow| {
             call.with(|call| follow.settle(task, call, now.0))
         })?;
@@ -445,10 +411,7 @@ impl Follow {
 
     /// The windows that were read, or are being read, and are not settled.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        plain(
-            py,
-            &locked(py, &self.core, BRIEF, |follow| follow.provisional()),
-        )
+        plain(py, &locked(py, &self.core, BRIEF, |follow| follow.provisional()))
     }
 
     #[allow(clippy::unused_self, reason = "Python's protocol")]

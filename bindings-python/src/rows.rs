@@ -34,10 +34,7 @@ pub(crate) fn picked<'py>(
     py: Python<'py>,
     positions: impl IntoIterator<Item = usize>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    positions
-        .into_iter()
-        .filter_map(|position| rows.row(py, position).transpose())
-        .collect()
+    positions.into_iter().filter_map(|position| rows.row(py, position).transpose()).collect()
 }
 
 /// Returns `rows[key]`: for an index, which counts from the end if it is negative, a row; for a slice,

@@ -60,10 +60,7 @@ impl Sandbox {
     /// 0
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dict(
-            py,
-            &locked(py, &self.core, BRIEF, |sandbox| sandbox.stats()),
-        )
+        dict(py, &locked(py, &self.core, BRIEF, |sandbox| sandbox.stats()))
     }
 
     /// Stores `count` events of one timestamp and one outcome: `"success"`, `"errors"` or
@@ -133,27 +130,17 @@ impl Sandbox {
     fn inject(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<()> {
         let fault: FaultOptions = options(1, positional, named, &[])?;
         let fault = fault.fault()?;
-        Ok(locked(positional.py(), &self.core, BRIEF, |sandbox| {
-            sandbox.inject(fault)
-        })?)
+        Ok(locked(positional.py(), &self.core, BRIEF, |sandbox| sandbox.inject(fault))?)
     }
 
     /// Revokes all tokens that the sandbox has issued so far.
     ///
     /// >>> sandbox.revoke_tokens()
     fn revoke_tokens(&self, py: Python<'_>) {
-        locked(
-            py,
-            &self.core,
-            BRIEF,
-            tallyfold_sandbox::Sandbox::revoke_tokens,
-        );
+        locked(py, &self.core, BRIEF, tallyfold_sandbox::Sandbox::revoke_tokens);
     }
 
-    #[allow(
-        clippy::unused_self,
-        reason = "Python's protocol; the options hold a secret"
-    )]
+    #[allow(clippy::unused_self, reason = "Python's protocol; the options hold a secret")]
     fn __repr__(&self) -> &'static str {
         "<Sandbox>"
     }

@@ -132,11 +132,7 @@ impl Series {
         start: &Bound<'py, PyAny>,
         end: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, Self>> {
-        let Origin {
-            of,
-            method,
-            arguments,
-        } = &slf.get().0.origin;
+        let Origin { of, method, arguments } = &slf.get().0.origin;
         let py = slf.py();
         let slice = of.bind(py).call_method1("between", (start, end))?;
         let series = slice.call_method1(*method, arguments.bind(py).clone())?;
@@ -146,31 +142,21 @@ impl Series {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let series = &self.0.series;
         let zone = series.zone().map(|zone| format!(" of {zone}"));
-        let step = series
-            .step()
-            .map(|step| format!(" of {step}{}", zone.unwrap_or_default()));
+        let step = series.step().map(|step| format!(" of {step}{}", zone.unwrap_or_default()));
         let windows = series.windows().len();
         let middle = format!("{windows} windows{}, ", step.unwrap_or_default());
         frame::repr(py, "Series", &**series, &middle, series.totals().each())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
-        let Origin {
-            of,
-            method,
-            arguments,
-        } = &self.0.origin;
+        let Origin { of, method, arguments } = &self.0.origin;
         Ok((of.bind(py).getattr(*method)?, arguments.bind(py).clone()))
     }
 }
 
 impl Origin {
     fn new(of: &Bound<'_, PyAny>, method: &'static str, arguments: Bound<'_, PyTuple>) -> Self {
-        Self {
-            of: of.clone().unbind(),
-            method,
-            arguments: arguments.unbind(),
-        }
+        Self { of: of.clone().unbind(), method, arguments: arguments.unbind() }
     }
 }
 
@@ -188,11 +174,7 @@ impl Series {
 
     fn of(py: Python<'_>, series: tallyfold::Series, origin: Origin) -> PyResult<Bound<'_, Self>> {
         let windows = PyOnceLock::new();
-        let own = Arc::new(SeriesRows {
-            series: Arc::new(series),
-            origin,
-            windows,
-        });
+        let own = Arc::new(SeriesRows { series: Arc::new(series), origin, windows });
         Frame::made(py, Self(Arc::clone(&own)), own)
     }
 }
@@ -230,9 +212,7 @@ impl Rows for SeriesRows {
         let Some(row) = self.series.row(index) else {
             return Ok(None);
         };
-        let window = self
-            .windows(py)?
-            .get_item(self.series.window_ids()[index] as usize)?;
+        let window = self.windows(py)?.get_item(self.series.window_ids()[index] as usize)?;
         let names = PyTuple::new(py, self.series.dimensions().names())?;
         let values = PyTuple::new(py, row.values())?;
         let [success, errors, filtered] = row.counts().each();

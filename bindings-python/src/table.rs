@@ -176,9 +176,7 @@ impl CountTable {
         other: &Bound<'py, PyAny>,
         replace: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, Self>> {
-        let other = &instance::<Self>("other", "want a CountTable", other)?
-            .get()
-            .0;
+        let other = &instance::<Self>("other", "want a CountTable", other)?.get().0;
         let replace = replace.map(|replace| required("replace", replace));
         let replace = replace.transpose()?.unwrap_or_default();
         let bytes = self.bytes().saturating_add(other.bytes());
@@ -317,10 +315,7 @@ impl CountTable {
         end: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, Self>> {
         let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
-        Ok(Self::made(
-            py,
-            detached(py, self.bytes(), || self.0.between(range))?,
-        )?)
+        Ok(Self::made(py, detached(py, self.bytes(), || self.0.between(range))?)?)
     }
 
     /// Reads a table from the JSON of `to_json`, as `str` or bytes.

@@ -132,9 +132,7 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
         Kind::Text | Kind::Address | Kind::Step => value.as_string().map(Value::Text),
         // The facade passes a mapping as alternating names and values.
         Kind::Texts | Kind::Mapping => texts(value)?.map(Value::Texts),
-        Kind::Secret => value
-            .as_string()
-            .map(|text| Value::Secret(Secret::from(text))),
+        Kind::Secret => value.as_string().map(|text| Value::Secret(Secret::from(text))),
         Kind::Instant => instant(value).map(Value::Text),
         Kind::Window => Some(Value::Texts(edges(name, value)?)),
         Kind::Flag => value.as_bool().map(Value::Flag),
@@ -203,9 +201,7 @@ fn whole(value: &JsValue) -> Option<i128> {
         Some(number) => (number.fract() == 0.0 && number.abs() <= SAFE).then_some(number as i128),
         None => {
             let signed = i64::try_from(value.clone()).map(i128::from);
-            signed
-                .or_else(|_| u64::try_from(value.clone()).map(i128::from))
-                .ok()
+            signed.or_else(|_| u64::try_from(value.clone()).map(i128::from)).ok()
         }
     }
 }
@@ -246,14 +242,11 @@ extern "C" {
 
 /// Reads a timestamp as text. A `Date` or an object of Temporal becomes ISO 8601 text.
 fn instant(value: &JsValue) -> Option<String> {
-    value
-        .as_string()
-        .or_else(|| of_temporal(value))
-        .or_else(|| {
-            let time = time_of(value).ok()?;
-            if time.is_nan() {
-                return Some("Invalid Date".to_owned());
-            }
-            Some(Date::new(&time.into()).to_iso_string().into())
-        })
+    value.as_string().or_else(|| of_temporal(value)).or_else(|| {
+        let time = time_of(value).ok()?;
+        if time.is_nan() {
+            return Some("Invalid Date".to_owned());
+        }
+        Some(Date::new(&time.into()).to_iso_string().into())
+    })
 }

@@ -115,9 +115,9 @@ impl Call {
         Ok(match self.0.output()? {
             Output::Table(table) => CountTable(table).into(),
             // The document was checked to be JSON, so it is UTF-8.
-            Output::Json(document) => String::from_utf8(document.into_bytes())
-                .unwrap_or_default()
-                .into(),
+            Output::Json(document) => {
+                String::from_utf8(document.into_bytes()).unwrap_or_default().into()
+            }
             Output::Token(token) => token.to_json().into(),
         })
     }

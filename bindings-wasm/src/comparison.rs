@@ -49,9 +49,7 @@ impl Comparison {
     /// How the counts of the given rows changed; by default, of all rows.
     pub fn deltas(&self, rows: Option<Vec<u32>>) -> Returned {
         let rows = rows.unwrap_or_else(|| (0..self.0.len() as u32).collect());
-        let deltas = rows
-            .into_iter()
-            .filter_map(|row| self.0.delta(row as usize));
+        let deltas = rows.into_iter().filter_map(|row| self.0.delta(row as usize));
         Ok(plain(&deltas.collect::<Vec<Deltas>>()))
     }
 }

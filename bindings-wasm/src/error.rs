@@ -35,12 +35,7 @@ pub struct Thrown(JsValue);
 impl Thrown {
     /// The error for an argument that can't be passed to the core. `argument` is its name in JavaScript.
     pub(crate) fn refused(argument: &str, want: &str) -> Self {
-        Error::argument(
-            Name::of_caller(argument),
-            Code::InvalidArgument,
-            want.to_owned(),
-        )
-        .into()
+        Error::argument(Name::of_caller(argument), Code::InvalidArgument, want.to_owned()).into()
     }
 
     /// The error for an argument that is missing.
@@ -90,13 +85,11 @@ impl From<Error> for Thrown {
             retry_after: error.retry_after_s().map(|seconds| seconds as f64),
             excerpt: error.excerpt(),
         });
-        Self(FACTORY.with_borrow(|factory| {
-            match factory {
-                Some(factory) => factory
-                    .call1(&JsValue::UNDEFINED, &fields)
-                    .unwrap_or_else(|thrown| thrown),
-                None => fields,
+        Self(FACTORY.with_borrow(|factory| match factory {
+            Some(factory) => {
+                factory.call1(&JsValue::UNDEFINED, &fields).unwrap_or_else(|thrown| thrown)
             }
+            None => fields,
         }))
     }
 }

@@ -52,19 +52,13 @@ impl Export {
 
     /// All pieces, from the first one on.
     pub fn pieces(&self) -> Pieces {
-        Pieces {
-            export: self.export.clone(),
-            piece: Vec::new(),
-        }
+        Pieces { export: self.export.clone(), piece: Vec::new() }
     }
 }
 
 impl Export {
     pub(crate) fn made(source: Source, options: &ExportOptions) -> Result<Self> {
-        Ok(Self {
-            export: tallyfold_export::Export::new(source, options)?,
-            format: options.format,
-        })
+        Ok(Self { export: tallyfold_export::Export::new(source, options)?, format: options.format })
     }
 }
 

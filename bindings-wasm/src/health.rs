@@ -167,15 +167,9 @@ impl Rules {
     pub fn check(&self, counts: &Counts, given: &JsValue) -> Result<Checked> {
         let given: CheckOptions = options("options", given, TABLES)?;
         let state = given.state.map(|state| State::from_json(state.as_bytes()));
-        let state = state
-            .transpose()
-            .map_err(|error| error.with_argument("state"))?;
+        let state = state.transpose().map_err(|error| error.with_argument("state"))?;
         let state = state.unwrap_or_default();
-        Ok(Checked(self.0.check(
-            &counts.observed(),
-            &state,
-            given.now,
-        )?))
+        Ok(Checked(self.0.check(&counts.observed(), &state, given.now)?))
     }
 
     /// Returns what checks would have found in a range.
@@ -215,10 +209,7 @@ impl Counts {
 
 impl Counts {
     fn observed(&self) -> Observed<'_> {
-        Observed {
-            delivery: self.delivery.as_ref(),
-            ingestion: self.ingestion.as_ref(),
-        }
+        Observed { delivery: self.delivery.as_ref(), ingestion: self.ingestion.as_ref() }
     }
 }
 

@@ -14,10 +14,7 @@ pub(crate) fn now(now: &JsValue) -> Result<Now> {
         let want = "want { monotonicMs, unixMs }, both finite numbers";
         value.ok_or_else(|| Thrown::refused("now", want))
     };
-    Ok(Now {
-        monotonic_ms: reading("monotonicMs")? as u64,
-        unix_ms: reading("unixMs")? as i64,
-    })
+    Ok(Now { monotonic_ms: reading("monotonicMs")? as u64, unix_ms: reading("unixMs")? as i64 })
 }
 
 /// A random seed.
@@ -27,7 +24,5 @@ pub(crate) fn random_seed() -> u64 {
 
 /// Pairs of headers from a flat array of alternating names and values.
 pub(crate) fn headers(flat: &[String]) -> Vec<(&str, &str)> {
-    flat.chunks_exact(2)
-        .map(|pair| (pair[0].as_str(), pair[1].as_str()))
-        .collect()
+    flat.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect()
 }

@@ -49,12 +49,8 @@ impl Ledger {
         clock_ahead_ms: f64,
         unix_ms: f64,
     ) -> Result<Self> {
-        let addition = Addition {
-            settled,
-            state,
-            allow_gap,
-            clock_ahead_ms: clock_ahead_ms as u64,
-        };
+        let addition =
+            Addition { settled, state, allow_gap, clock_ahead_ms: clock_ahead_ms as u64 };
         let mut added = self.0.clone();
         added.add_at(&rows.windowed()?, addition, unix_ms as i64)?;
         Ok(Self(added))

@@ -87,11 +87,7 @@ pub fn version() -> String {
 #[cfg(feature = "library")]
 #[wasm_bindgen]
 pub fn rates(success: u64, errors: u64, filtered: u64) -> error::Returned<Float64Array> {
-    let counts = Counts {
-        success,
-        errors,
-        filtered,
-    };
+    let counts = Counts { success, errors, filtered };
     let rates = counts.rates().each().map(|rate| rate.unwrap_or(f64::NAN));
     Ok(Float64Array::from(rates.as_slice()))
 }

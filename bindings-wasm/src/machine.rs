@@ -44,12 +44,7 @@ impl Machine {
             // Only a client reads options itself. A machine that is driven by another program sends no such user agent.
             .user_agent((!others.is_empty()).then_some(USER_AGENT));
         let core = tallyfold::Machine::new(options)?;
-        Ok(Self {
-            core,
-            others,
-            others_of_collect,
-            others_of_follow,
-        })
+        Ok(Self { core, others, others_of_collect, others_of_follow })
     }
 
     /// The options that a machine needs in addition to the given options. All names are the names in Rust.

@@ -46,11 +46,7 @@ impl Notifications {
         let incidents: Vec<Incident> =
             serde_wasm_bindgen::from_value(incidents).map_err(refused)?;
         let findings: Vec<Finding> = serde_wasm_bindgen::from_value(findings).map_err(refused)?;
-        let found = Found {
-            incidents: &incidents,
-            findings: &findings,
-            is_cut,
-        };
+        let found = Found { incidents: &incidents, findings: &findings, is_cut };
         let with =
             |more: Vec<String>| -> Vec<String> { others.iter().cloned().chain(more).collect() };
         let of_notify = with(names_of::<NotifyOptions>().collect());
@@ -59,12 +55,8 @@ impl Notifications {
         let mut sending: NotifyOptions = options("options", given, &texts(&of_before))?;
         sending.seed = host::random_seed();
         let now = before.now;
-        let notified = before
-            .state
-            .map(|state| Notified::from_json(state.as_bytes()));
-        let notified = notified
-            .transpose()
-            .map_err(|error| error.with_argument("state"))?;
+        let notified = before.state.map(|state| Notified::from_json(state.as_bytes()));
+        let notified = notified.transpose().map_err(|error| error.with_argument("state"))?;
         let receivers: Vec<Receiver> = receivers.iter().map(receiver).collect::<Result<_>>()?;
         Ok(Self(tallyfold_health::Notifications::new(
             found,
@@ -77,9 +69,7 @@ impl Notifications {
 
     /// What to do next.
     pub fn step(&mut self, now: &JsValue) -> Result<JsValue> {
-        let step = self
-            .0
-            .step(host::now(now)?, |step| plain(&Step::from(step)))?;
+        let step = self.0.step(host::now(now)?, |step| plain(&Step::from(step)))?;
         Ok(step.unwrap_or_else(|| plain(&Step::Done)))
     }
 

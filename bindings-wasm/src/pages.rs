@@ -33,11 +33,7 @@ pub fn pages_options(given: &JsValue) -> Result<Float64Array, Thrown> {
 
 /// [`PageQuestion`].
 #[derive(Serialize)]
-#[serde(
-    tag = "type",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Question {
     Metrics(Metrics),
     Windows {
@@ -151,10 +147,9 @@ pub fn page_question(
     let question = PageQuestion::read(&pages, service, request, host::now(now)?)?;
     Ok(plain(&match question {
         PageQuestion::Metrics(question) => Question::Metrics(question.into()),
-        PageQuestion::Windows(WindowsQuestion { windows, key }) => Question::Windows {
-            windows: windows.into_iter().map(Metrics::from).collect(),
-            key,
-        },
+        PageQuestion::Windows(WindowsQuestion { windows, key }) => {
+            Question::Windows { windows: windows.into_iter().map(Metrics::from).collect(), key }
+        }
         PageQuestion::Token(api) => Question::Token { api: api.as_str() },
         PageQuestion::AuditLogs(logs) => Question::AuditLogs {
             page: logs.page.map(|page| page as f64),
@@ -201,10 +196,7 @@ fn code_of(name: &str) -> Code {
 #[wasm_bindgen(js_name = rangeAnswer)]
 pub fn range_answer(tag: Option<String>, if_none_match: Option<String>) -> Returned<Array> {
     let tag = tag.map(RangeTag::resume);
-    Ok(parts(Answer::of_range(
-        tag.as_ref(),
-        if_none_match.as_deref(),
-    )))
+    Ok(parts(Answer::of_range(tag.as_ref(), if_none_match.as_deref())))
 }
 
 /// The tag of a range.

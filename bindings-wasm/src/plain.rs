@@ -5,9 +5,8 @@ use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::JsValue;
 
-const SERIALIZER: Serializer = Serializer::new()
-    .serialize_large_number_types_as_bigints(true)
-    .serialize_maps_as_objects(true);
+const SERIALIZER: Serializer =
+    Serializer::new().serialize_large_number_types_as_bigints(true).serialize_maps_as_objects(true);
 
 /// The value in JavaScript.
 pub(crate) fn plain<T: Serialize + ?Sized>(value: &T) -> JsValue {

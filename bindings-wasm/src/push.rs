@@ -34,10 +34,7 @@ impl Push {
         finished: &JsValue,
         in_doubt: &JsValue,
     ) -> Result<Self> {
-        let others: Vec<String> = others
-            .into_iter()
-            .chain(names_of::<ExportOptions>())
-            .collect();
+        let others: Vec<String> = others.into_iter().chain(names_of::<ExportOptions>()).collect();
         let others: Vec<&str> = others.iter().map(String::as_str).collect();
         let mut options: PushOptions = options("options", given, &others)?;
         options.finished = required("finished", finished)?;

@@ -83,9 +83,7 @@ impl From<tallyfold::Settled> for Settled {
         match settled {
             tallyfold::Settled::Kept { provisional } => Self::Kept { provisional },
             tallyfold::Settled::Halved => Self::Halved,
-            tallyfold::Settled::Failed(error) => Self::Failed {
-                error: Thrown::from(error).into(),
-            },
+            tallyfold::Settled::Failed(error) => Self::Failed { error: Thrown::from(error).into() },
             tallyfold::Settled::GivenBack => Self::GivenBack,
             tallyfold::Settled::TooLarge => Self::TooLarge,
             tallyfold::Settled::Postponed => Self::Postponed,
@@ -161,9 +159,7 @@ impl Collect {
     pub fn finish(&self) -> Returned {
         let table = |table| CountTable(table).into();
         Ok(plain(&match self.0.finish() {
-            Ok(whole) => Ended::Whole {
-                table: table(whole),
-            },
+            Ok(whole) => Ended::Whole { table: table(whole) },
             Err(ended) => Ended::Failed {
                 error: Thrown::from(ended.error).into(),
                 partial: ended.partial.map_or(JsValue::UNDEFINED, table),
@@ -171,10 +167,7 @@ impl Collect {
                 failures: ended
                     .failures
                     .into_iter()
-                    .map(|(window, error)| Failure {
-                        window,
-                        error: Thrown::from(error).into(),
-                    })
+                    .map(|(window, error)| Failure { window, error: Thrown::from(error).into() })
                     .collect(),
             },
         }))

@@ -32,9 +32,7 @@ impl Rows {
         });
         Ok(Self(WindowedColumns {
             metric: metric.and_then(|name| Metric::from_name(&name)),
-            identity: identity
-                .as_deref()
-                .map_or_else(Identity::default, Identity::new),
+            identity: identity.as_deref().map_or_else(Identity::default, Identity::new),
             windows: windows.collect::<Result<_>>()?,
             window_ids,
             ..WindowedColumns::default()

@@ -70,10 +70,7 @@ impl Sandbox {
     #[wasm_bindgen(constructor)]
     pub fn new(given: &JsValue) -> Result<Self, Thrown> {
         let options: SandboxOptions = options("options", given, &["now"])?;
-        Ok(Self {
-            core: tallyfold_sandbox::Sandbox::new(options.clone())?,
-            options,
-        })
+        Ok(Self { core: tallyfold_sandbox::Sandbox::new(options.clone())?, options })
     }
 
     /// The credentials that a client needs.

@@ -95,9 +95,7 @@ impl App {
     /// If the settings can't be used, or a secret can't be read; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
         let opened = self.sessions_of(&[])?.into_iter();
-        opened
-            .map(|(cluster, session)| Ok((cluster, session?)))
-            .collect()
+        opened.map(|(cluster, session)| Ok((cluster, session?))).collect()
     }
 
     /// Returns the sessions of the clusters with these names, or of all clusters if `names` is empty. If a cluster's secret
@@ -166,12 +164,7 @@ impl App {
     ) -> Result<Report<A, T>> {
         let sessions = self.sessions_of(names)?;
         let (parts, missing) = each(&sessions, work).await;
-        Ok(Report {
-            asked,
-            parts,
-            missing,
-            is_named: self.settings.is_named,
-        })
+        Ok(Report { asked, parts, missing, is_named: self.settings.is_named })
     }
 
     /// Writes a warning about a cluster.
@@ -234,10 +227,7 @@ impl App {
     pub(crate) fn warn_unread(&self, cluster: &str, window: Window, failure: &Failure) {
         let end = window.end();
         let text = &failure.text;
-        self.warn(
-            cluster,
-            format_args!("the window until {end} will be read again later: {text}"),
-        );
+        self.warn(cluster, format_args!("the window until {end} will be read again later: {text}"));
     }
 
     /// Warns if a window is settled and its reported totals differ from the sums of its counts. Returns whether it

@@ -368,20 +368,11 @@ mod tests {
         let of =
             |what: String, text: Option<&clap::builder::StyledStr>| Some((what, text?.to_string()));
         let name = command.get_name();
-        let about = [
-            command.get_about(),
-            command.get_long_about(),
-            command.get_after_help(),
-        ];
-        let about = about
-            .into_iter()
-            .filter_map(|text| of(name.to_owned(), text));
+        let about = [command.get_about(), command.get_long_about(), command.get_after_help()];
+        let about = about.into_iter().filter_map(|text| of(name.to_owned(), text));
         let flags = command.get_arguments().flat_map(|arg: &Arg| {
             let what = format!("{name} --{}", arg.get_id());
-            [
-                of(what.clone(), arg.get_help()),
-                of(what, arg.get_long_help()),
-            ]
+            [of(what.clone(), arg.get_help()), of(what, arg.get_long_help())]
         });
         about.chain(flags.flatten()).collect()
     }
@@ -389,11 +380,7 @@ mod tests {
     fn commands() -> Vec<Command> {
         let mut whole = command_line();
         whole.build();
-        whole
-            .get_subcommands()
-            .filter(|command| command.get_name() != "help")
-            .cloned()
-            .collect()
+        whole.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect()
     }
 
     #[test]
@@ -404,10 +391,7 @@ mod tests {
                 let words =
                     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
                 for flag in words.filter_map(|word| word.strip_prefix("--")) {
-                    assert!(
-                        flag.is_empty() || known.contains(&flag),
-                        "{what}: --{flag} in {text}"
-                    );
+                    assert!(flag.is_empty() || known.contains(&flag), "{what}: --{flag} in {text}");
                 }
             }
         }
@@ -417,20 +401,13 @@ mod tests {
     fn help_uses_no_words_of_the_library() {
         for command in commands() {
             for (what, text) in texts(&command) {
-                for word in [
-                    "::",
-                    "[`",
-                    "service reference",
-                    "host ",
-                    "Some(",
-                    "None",
-                    "the option",
-                ] {
+                for word in
+                    ["::", "[`", "service reference", "host ", "Some(", "None", "the option"]
+                {
                     assert!(!text.contains(word), "{what}: {word:?} in {text}");
                 }
-                let without_placeholders = text
-                    .replace("{{sentence}}", "")
-                    .replace("{\"text\": \"{{message}}\"}", "");
+                let without_placeholders =
+                    text.replace("{{sentence}}", "").replace("{\"text\": \"{{message}}\"}", "");
                 assert!(
                     !without_placeholders.contains('{') || what.contains("proxy"),
                     "{what}: {text}"

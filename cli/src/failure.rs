@@ -99,13 +99,7 @@ impl Failure {
 
     /// Creates a failure with this exit code.
     pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
-        Self {
-            exit,
-            text: text.into(),
-            code: None,
-            help: None,
-            io: None,
-        }
+        Self { exit, text: text.into(), code: None, help: None, io: None }
     }
 
     /// Creates the failure for a file that could not be used. `action` is a verb such as `read`.
@@ -120,10 +114,7 @@ impl Failure {
     /// permission to write.
     pub(crate) fn is_unwritable(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        matches!(
-            self.io,
-            Some(PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
-        )
+        matches!(self.io, Some(PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull))
     }
 
     /// Suggests `tallyfold doctor` for the cluster, if the failure has no other suggestion.
@@ -159,9 +150,9 @@ impl From<Error> for Failure {
             ("step", "--by-window"),
             ("url", "URL"),
         ];
-        let error = renamed.into_iter().fold(error, |error, (name, own)| {
-            error.renaming(name, &Name::of_caller(own))
-        });
+        let error = renamed
+            .into_iter()
+            .fold(error, |error, (name, own)| error.renaming(name, &Name::of_caller(own)));
         Self {
             exit: error.kind().into(),
             text: error.text_in(Spelling::Flag).to_string(),
@@ -176,10 +167,7 @@ impl From<Box<CollectError>> for Failure {
     fn from(error: Box<CollectError>) -> Self {
         let Some((window, first)) = error.failures.first() else {
             let text = error.text_in(Spelling::Flag).to_string();
-            return Self {
-                text,
-                ..error.error.into()
-            };
+            return Self { text, ..error.error.into() };
         };
         let mut failure = Self::from(first.clone());
         failure.text.push_str(&match error.failures.len() {

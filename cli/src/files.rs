@@ -59,10 +59,7 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
     let read = open_written(path).and_then(|file| read_at_most(file, MOST_BYTES));
     let read = read.map_err(|error| Failure::file("read", path, &error))?;
     let bytes = read.ok_or_else(|| {
-        Failure::usage(format!(
-            "{}: this is too large to be {what}",
-            path.display()
-        ))
+        Failure::usage(format!("{}: this is too large to be {what}", path.display()))
     })?;
     String::from_utf8(bytes)
         .map_err(|_| Failure::usage(format!("{}: want UTF-8 text", path.display())))
@@ -106,11 +103,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
     let open = || match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(irregular()),
-        _ => OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path),
+        _ => OpenOptions::new().create(true).truncate(false).write(true).open(path),
     };
     let file = open().map_err(|error| Failure::file("write", path, &error))?;
     match file.try_lock() {
@@ -321,9 +314,7 @@ fn sync_names(path: &Path) {
 /// Returns the folder that contains a file; `.` for a bare file name.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
-    folder
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
+    folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Appends `end` to the name of a file.
@@ -367,15 +358,10 @@ mod tests {
     #[test]
     fn the_name_of_a_file_gives_the_name_of_its_cluster() {
         for cluster in ["eu", "", "a b/../%é", "..", "%2"] {
-            assert_eq!(
-                cluster_of(&file_name(cluster, "")).as_deref(),
-                Some(cluster)
-            );
+            assert_eq!(cluster_of(&file_name(cluster, "")).as_deref(), Some(cluster));
         }
         // No cluster has a file with any of these names.
-        for other in [
-            "eu.json", "%", "%4", "%41", "%2E", "%zz", "%é", "%ff", "%+a",
-        ] {
+        for other in ["eu.json", "%", "%4", "%41", "%2E", "%zz", "%é", "%ff", "%+a"] {
             assert_eq!(cluster_of(other), None, "{other}");
         }
     }
@@ -401,10 +387,7 @@ mod tests {
     fn a_text_that_is_too_large_or_not_utf_8_is_refused() {
         let read = |path: &Path| read_text(path, "a rules file").map_err(|failure| failure.text);
         let endless = read(Path::new("/dev/zero"));
-        assert_eq!(
-            endless.unwrap_err(),
-            "/dev/zero: this is too large to be a rules file"
-        );
+        assert_eq!(endless.unwrap_err(), "/dev/zero: this is too large to be a rules file");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rules.toml");
         for (bytes, is_read) in [(1 << 20, true), ((1 << 20) + 1, false)] {
@@ -412,22 +395,14 @@ mod tests {
             assert_eq!(read(&path).is_ok(), is_read, "{bytes}");
         }
         fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(
-            read(&path)
-                .unwrap_err()
-                .ends_with("rules.toml: want UTF-8 text")
-        );
+        assert!(read(&path).unwrap_err().ends_with("rules.toml: want UTF-8 text"));
     }
 
     #[test]
     fn a_failed_replacement_leaves_the_old_file_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.json");
-        for replacement in [
-            Replacement::Shared,
-            Replacement::Locked,
-            Replacement::Private,
-        ] {
+        for replacement in [Replacement::Shared, Replacement::Locked, Replacement::Private] {
             fs::write(&path, "old").unwrap();
             let failed = replace(&path, replacement, |out| {
                 out.write_all(b"new")?;

@@ -27,11 +27,7 @@ impl Stderr {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
-        Self {
-            quiet,
-            verbose,
-            bars: MultiProgress::with_draw_target(target),
-        }
+        Self { quiet, verbose, bars: MultiProgress::with_draw_target(target) }
     }
 
     /// Creates a writer of errors only, for a command that draws on the whole terminal.
@@ -123,10 +119,7 @@ pub(crate) fn show(bar: &ProgressBar, progress: Progress) {
         message = format!("{} failed", progress.failed);
     }
     if let Some(ms) = progress.waiting_ms {
-        message = format!(
-            "the service does not answer, next try in {} s",
-            ms.div_ceil(1000)
-        );
+        message = format!("the service does not answer, next try in {} s", ms.div_ceil(1000));
     }
     bar.set_message(message);
 }

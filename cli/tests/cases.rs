@@ -14,10 +14,7 @@ const CASES: usize = 200;
 
 #[test]
 fn commands_have_the_output_of_the_cases() {
-    let commands: usize = ["tests/cases", "tests/cases/alone"]
-        .into_iter()
-        .map(commands_in)
-        .sum();
+    let commands: usize = ["tests/cases", "tests/cases/alone"].into_iter().map(commands_in).sum();
     assert!(commands >= CASES, "only {commands} cases were found");
 
     let service = Service::start();
@@ -43,9 +40,7 @@ fn commands_have_the_output_of_the_cases() {
 
 /// The number of commands in the files of a folder.
 fn commands_in(folder: &str) -> usize {
-    let files = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let texts = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     let commands = texts.map(|path| {
         let text = std::fs::read_to_string(path).unwrap();
@@ -63,23 +58,15 @@ struct Service {
 impl Service {
     fn start() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        let mut process = command
-            .args(["sandbox", "--seed", "7"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap())
-            .lines()
-            .map(Result::unwrap);
+        let mut process =
+            command.args(["sandbox", "--seed", "7"]).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let lines = lines.take_while(|line| !line.starts_with("Ctrl-C"));
         let settings = lines.filter_map(|line| {
             let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
             Some((name.to_owned(), value.to_owned()))
         });
-        Self {
-            settings: settings.collect(),
-            process,
-        }
+        Self { settings: settings.collect(), process }
     }
 }
 

@@ -39,9 +39,7 @@ struct World {
 impl World {
     /// A command with a configuration that has these clusters and ends with this section.
     fn of_clusters(&self, clusters: &[(&str, &str)], arguments: &[&str], section: &str) -> Command {
-        let command = self
-            .service
-            .clusters(self.folder.path(), clusters, arguments);
+        let command = self.service.clusters(self.folder.path(), clusters, arguments);
         let config = self.path("tallyfold.toml");
         let text = fs::read_to_string(&config).unwrap();
         fs::write(&config, text + section).unwrap();
@@ -55,10 +53,7 @@ impl World {
     fn with_faults(faults: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("health.toml"), RULES).unwrap();
-        Self {
-            folder,
-            service: Service::with_faults(faults),
-        }
+        Self { folder, service: Service::with_faults(faults) }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -103,9 +98,7 @@ fn only(folder: &Path) -> PathBuf {
 fn asked(output: &Output) -> usize {
     let said = stderr(output);
     let lines = said.lines();
-    lines
-        .filter(|line| line.contains("event_delivery attempt") && line.contains("[20"))
-        .count()
+    lines.filter(|line| line.contains("event_delivery attempt") && line.contains("[20")).count()
 }
 
 #[test]
@@ -193,13 +186,7 @@ fn an_explanation_names_the_measure_that_has_changed_more() {
 /// What the pages of the only query contain.
 fn contents(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
     let days = world.days().into_iter();
-    days.map(|day| {
-        (
-            PathBuf::from(day.file_name().unwrap()),
-            fs::read(&day).unwrap(),
-        )
-    })
-    .collect()
+    days.map(|day| (PathBuf::from(day.file_name().unwrap()), fs::read(&day).unwrap())).collect()
 }
 
 #[test]
@@ -262,10 +249,7 @@ fn a_full_disk_hides_no_finding_and_delays_no_alert() {
         stdout(&full)
     );
     let said = stderr(&full);
-    assert!(
-        said.contains("error: can't write ") && said.contains(".page: "),
-        "{said}"
-    );
+    assert!(said.contains("error: can't write ") && said.contains(".page: "), "{said}");
     assert_eq!(chat.all().len(), 1);
     assert!(world.days().is_empty());
     ends(&world.run(&["--at", LATER, "--webhook", &chat.url]), 1);
@@ -282,10 +266,7 @@ fn on_a_full_disk_only_the_windows_of_the_last_day_are_read() {
     ends(&full, 2);
     assert!(stdout(&full).starts_with("critical: integrations fail: integration Push"));
     let said = stderr(&full);
-    assert!(
-        said.contains("only the windows of the last day are read"),
-        "{said}"
-    );
+    assert!(said.contains("only the windows of the last day are read"), "{said}");
     // Twice, because the last day is judged before the history is read.
     assert!(asked(&full) <= 2 * 2 * 96, "{} windows", asked(&full));
 }
@@ -313,13 +294,7 @@ fn a_replay_works_with_a_history_that_is_read_only() {
     use std::os::unix::process::CommandExt;
 
     let world = World::new();
-    let replay = [
-        "--replay",
-        "--from",
-        "2026-11-22T20:00:00Z",
-        "--to",
-        "2026-11-22T23:00:00Z",
-    ];
+    let replay = ["--replay", "--from", "2026-11-22T20:00:00Z", "--to", "2026-11-22T23:00:00Z"];
     let first = world.run(&replay);
     ends(&first, 0);
     let query = only(&world.path("health.history"));
@@ -348,22 +323,9 @@ fn a_replay_works_with_a_history_that_is_read_only() {
 fn a_cluster_that_does_not_answer_delays_no_alert_of_another() {
     let world = World::new();
     let chat = Sink::start(Vec::new(), TAKEN);
-    let clusters = [
-        ("a", ""),
-        ("b", "cluster_endpoint = \"http://127.0.0.1:1\""),
-    ];
-    let arguments = [
-        "check",
-        "--at",
-        DURING,
-        "--webhook",
-        &chat.url,
-        "--patience",
-        "1h",
-    ];
-    let mut command = world
-        .service
-        .clusters(world.folder.path(), &clusters, &arguments);
+    let clusters = [("a", ""), ("b", "cluster_endpoint = \"http://127.0.0.1:1\"")];
+    let arguments = ["check", "--at", DURING, "--webhook", &chat.url, "--patience", "1h"];
+    let mut command = world.service.clusters(world.folder.path(), &clusters, &arguments);
     let mut check = command.spawn().unwrap();
     let sent = chat.requests.recv_timeout(Duration::from_secs(120));
     let is_waiting = check.try_wait().unwrap().is_none();
@@ -394,11 +356,7 @@ fn changed_rules_use_stored_counts_and_a_page_of_a_later_version_is_refused() {
     fs::write(&day, &later).unwrap();
     let refused = world.run(&["--at", AFTER]);
     ends(&refused, 2);
-    assert!(
-        stderr(&refused).contains("a later version has written this"),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(stderr(&refused).contains("a later version has written this"), "{}", stderr(&refused));
     assert_eq!(fs::read(&day).unwrap(), later);
 }
 
@@ -416,10 +374,7 @@ fn damaged_counts_are_read_again_when_they_are_needed() {
     let healed = world.run(&["-v", "--at", "2026-11-22T22:46:00Z"]);
     ends(&healed, 0);
     let said = stderr(&healed);
-    assert!(
-        said.contains("this is damaged; its windows are read again"),
-        "{said}"
-    );
+    assert!(said.contains("this is damaged; its windows are read again"), "{said}");
     assert!(asked(&healed) > 0, "{said}");
     let again = world.run(&["-v", "--at", "2026-11-22T22:46:00Z"]);
     assert_eq!(asked(&again), 0);
@@ -443,11 +398,7 @@ fn windows_that_may_still_change_are_read_again() {
     let world = World::new();
     // At some times of the day, the simulated traffic has an incident.
     let first = world.run(&["--settle", "1h"]);
-    assert!(
-        matches!(first.status.code(), Some(0 | 1)),
-        "{}",
-        stderr(&first)
-    );
+    assert!(matches!(first.status.code(), Some(0 | 1)), "{}", stderr(&first));
     let again = world.run(&["-v", "--settle", "1h"]);
     // The windows of the last hour, and perhaps one that has closed since.
     assert!((3..=5).contains(&asked(&again)), "{}", stderr(&again));
@@ -476,11 +427,7 @@ fn a_damaged_day_is_read_again_and_a_damaged_state_is_refused() {
         fs::write(&state, &damaged).unwrap();
         let refused = world.run(&["--at", AFTER]);
         ends(&refused, 2);
-        assert!(
-            stderr(&refused).contains("health.state"),
-            "{}",
-            stderr(&refused)
-        );
+        assert!(stderr(&refused).contains("health.state"), "{}", stderr(&refused));
         assert_eq!(fs::read_to_string(&state).unwrap(), damaged);
     }
 }
@@ -499,10 +446,7 @@ fn a_state_of_another_service_is_refused_and_histories_are_not_mixed() {
         stderr(&refused)
     );
     let mut command = other.tallyfold(&["check", "--at", AFTER, "--state", "other.state"]);
-    ends(
-        &command.current_dir(world.folder.path()).output().unwrap(),
-        0,
-    );
+    ends(&command.current_dir(world.folder.path()).output().unwrap(), 0);
     assert_eq!(names(&world.path("health.history")).len(), 2);
 }
 
@@ -514,11 +458,7 @@ fn the_output_does_not_replace_a_file_that_the_check_reads() {
         let before = fs::read(world.path(name)).unwrap();
         let output = world.run(&["--at", AFTER, "--output", name]);
         ends(&output, 2);
-        assert!(
-            stderr(&output).contains("the check reads this file"),
-            "{}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains("the check reads this file"), "{}", stderr(&output));
         assert_eq!(fs::read(world.path(name)).unwrap(), before);
     }
 }
@@ -546,11 +486,7 @@ fn only_one_run_at_a_time_uses_a_state_or_a_history() {
     ends(&second, 2);
     assert!(stderr(&second).contains("another process uses this file"));
     ends(&third, 2);
-    assert!(
-        stderr(&third).contains("another process uses this folder"),
-        "{}",
-        stderr(&third)
-    );
+    assert!(stderr(&third).contains("another process uses this folder"), "{}", stderr(&third));
     assert_eq!(first.wait().unwrap().code(), Some(0));
 }
 
@@ -560,11 +496,7 @@ fn missing_windows_are_reported_and_read_by_the_next_run() {
     let world = World::with_faults(&[fault]);
     let short = world.run(&["--at", AFTER]);
     ends(&short, 6);
-    assert!(
-        stderr(&short).contains("could not be read"),
-        "{}",
-        stderr(&short)
-    );
+    assert!(stderr(&short).contains("could not be read"), "{}", stderr(&short));
     let document = world.run(&["--at", AFTER, "--format", "json"]);
     ends(&document, 0);
     let document: Value = serde_json::from_str(&stdout(&document)).unwrap();
@@ -587,11 +519,7 @@ fn an_outage_and_refused_credentials_have_their_own_exit_codes() {
         .env("TALLYFOLD_CLIENT_SECRET", "wrong")
         .output()
         .unwrap();
-    assert!(
-        matches!(refused.status.code(), Some(1 | 3)),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(matches!(refused.status.code(), Some(1 | 3)), "{}", stderr(&refused));
 }
 
 #[test]
@@ -633,10 +561,7 @@ fn an_alertmanager_gets_an_alert_while_it_fires_and_when_it_resolves() {
     let third = told(&sink).unwrap();
     assert_eq!(third[0]["labels"], alert["labels"]);
     let end = third[0]["endsAt"].as_str().unwrap();
-    assert!(
-        ("2026-11-22T21:00:00Z".."2026-11-22T23:00:00Z").contains(&end),
-        "{end}"
-    );
+    assert!(("2026-11-22T21:00:00Z".."2026-11-22T23:00:00Z").contains(&end), "{end}");
     ends(&tell("2026-11-22T23:16:00Z"), 0);
     assert!(told(&sink).is_none(), "nothing is left to tell");
 }
@@ -667,51 +592,24 @@ fn the_next_run_sends_what_a_receiver_did_not_accept() {
     let nobody = ["--at", DURING, "--alertmanager", "http://127.0.0.1:1"];
     let failed = world.run(&nobody);
     ends(&failed, 4);
-    assert!(
-        stdout(&failed).contains("attempts failed"),
-        "what was found is said anyway"
-    );
-    assert!(
-        stderr(&failed).contains("alertmanager: "),
-        "{}",
-        stderr(&failed)
-    );
+    assert!(stdout(&failed).contains("attempts failed"), "what was found is said anyway");
+    assert!(stderr(&failed).contains("alertmanager: "), "{}", stderr(&failed));
 
     let refusing = Sink::start(Vec::new(), Reply::Answer(400, "", "no such channel"));
     let failed = world.run(&["--at", LATER, "--webhook", &refusing.url]);
     ends(&failed, 4);
-    assert!(
-        stderr(&failed).contains("status 400: no such channel"),
-        "{}",
-        stderr(&failed)
-    );
-    assert!(
-        !stderr(&failed).contains("/write"),
-        "an address may be a secret"
-    );
+    assert!(stderr(&failed).contains("status 400: no such channel"), "{}", stderr(&failed));
+    assert!(!stderr(&failed).contains("/write"), "an address may be a secret");
 
     let chat = Sink::start(vec![Reply::Answer(503, "", "")], TAKEN);
-    fs::write(
-        world.path("chat.json"),
-        r#"{"t": "{{status}} {{rule}}", "l": {{labels}}}"#,
-    )
-    .unwrap();
-    let tell = |at: &str| {
-        world.run(&[
-            "--at",
-            at,
-            "--webhook",
-            &chat.url,
-            "--template",
-            "chat.json",
-        ])
-    };
+    fs::write(world.path("chat.json"), r#"{"t": "{{status}} {{rule}}", "l": {{labels}}}"#).unwrap();
+    let tell =
+        |at: &str| world.run(&["--at", at, "--webhook", &chat.url, "--template", "chat.json"]);
     ends(&tell(LATER), 1);
     // The message is sent again after the 503, but not while the incident lasts.
     let bodies = |sink: &Sink| -> Vec<Value> {
         let all = sink.all().into_iter();
-        all.map(|(got, _)| serde_json::from_slice(&got.body).unwrap())
-            .collect()
+        all.map(|(got, _)| serde_json::from_slice(&got.body).unwrap()).collect()
     };
     let told = bodies(&chat);
     assert_eq!(told.len(), 2);
@@ -762,11 +660,7 @@ fn a_refused_message_does_not_delay_the_others() {
     let chat = Sink::start(vec![Reply::Answer(400, "", "too long")], TAKEN);
     let failed = world.run(&["--at", LATER, "--webhook", &chat.url]);
     ends(&failed, 4);
-    assert!(
-        stderr(&failed).contains("status 400: too long"),
-        "{}",
-        stderr(&failed)
-    );
+    assert!(stderr(&failed).contains("status 400: too long"), "{}", stderr(&failed));
     assert_eq!(chat.all().len(), 2);
     // The next run sends only the refused message.
     ends(&world.run(&["--at", LATER, "--webhook", &chat.url]), 1);
@@ -782,35 +676,18 @@ fn receivers_in_the_configuration_get_their_headers() {
          [alertmanager.main]\nurl = \"{}\"\n[check]\nrules = \"health.toml\"\nstate = \"state\"\nhistory = \"history\"\n",
         chat.url.trim_end_matches("/write")
     );
-    let arguments = [
-        "check",
-        "--at",
-        DURING,
-        "--webhook",
-        "chat",
-        "--alertmanager",
-        "main",
-    ];
+    let arguments = ["check", "--at", DURING, "--webhook", "chat", "--alertmanager", "main"];
     let clusters = [("eu", ""), ("us", "")];
     let mut command = world.of_clusters(&clusters, &arguments, &section);
-    command
-        .env("CHAT_URL", &chat.url)
-        .env("CHAT_TOKEN", "Bearer x");
+    command.env("CHAT_URL", &chat.url).env("CHAT_TOKEN", "Bearer x");
     let done = command.output().unwrap();
     ends(&done, 1);
     let got = chat.all();
     assert_eq!(got.len(), 4, "a message and an alert for each cluster");
     let has_token = |headers: &std::collections::BTreeMap<String, String>| {
-        headers
-            .get("authorization")
-            .is_some_and(|value| value == "Bearer x")
+        headers.get("authorization").is_some_and(|value| value == "Bearer x")
     };
-    assert_eq!(
-        got.iter()
-            .filter(|(one, _)| has_token(&one.headers))
-            .count(),
-        2
-    );
+    assert_eq!(got.iter().filter(|(one, _)| has_token(&one.headers)).count(), 2);
     let clusters: Vec<String> = got
         .iter()
         .filter_map(|(one, _)| {
@@ -820,11 +697,7 @@ fn receivers_in_the_configuration_get_their_headers() {
         .collect();
     assert_eq!(clusters, ["eu", "us"]);
     assert_eq!(names(&world.path("history")).len(), 2);
-    assert!(
-        stdout(&done)
-            .lines()
-            .all(|line| line.starts_with("eu: ") || line.starts_with("us: "))
-    );
+    assert!(stdout(&done).lines().all(|line| line.starts_with("eu: ") || line.starts_with("us: ")));
 }
 
 #[test]
@@ -863,27 +736,18 @@ fn a_test_message_shows_which_receivers_accept_it_and_changes_no_state() {
     assert_eq!(refusing.all().len(), 1);
     let bodies = |sink: &Sink| -> Vec<Value> {
         let all = sink.all().into_iter();
-        all.map(|(one, _)| serde_json::from_slice(&one.body).unwrap())
-            .collect()
+        all.map(|(one, _)| serde_json::from_slice(&one.body).unwrap()).collect()
     };
     let [webhook, alerts] = &bodies(&chat)[..] else {
         panic!("want two messages");
     };
     let text = webhook["text"].as_str().unwrap();
-    assert!(
-        text.starts_with("info: test message: this is a test of the receiver"),
-        "{text}"
-    );
+    assert!(text.starts_with("info: test message: this is a test of the receiver"), "{text}");
     assert_eq!(webhook["incident"]["severity"], "info");
     assert_eq!(alerts[0]["labels"]["severity"], "info");
     assert_eq!(alerts[0]["labels"]["cluster"], Value::Null);
     // With `--resolve`, a second message resolves the test. With `--cluster`, messages have the cluster's name and labels.
-    let both = run(&[
-        "--resolve",
-        "--cluster=eu",
-        "--webhook=chat",
-        "--alertmanager=main",
-    ]);
+    let both = run(&["--resolve", "--cluster=eu", "--webhook=chat", "--alertmanager=main"]);
     ends(&both, 0);
     let got = bodies(&chat);
     let of_webhook: Vec<_> = got.iter().filter(|body| body.is_object()).collect();
@@ -920,9 +784,7 @@ fn an_incident_is_acknowledged_only_in_the_named_cluster() {
     let world = World::new();
     let clusters = [("eu", ""), ("us", "")];
     let run = |arguments: &[&str]| {
-        let mut command = world
-            .service
-            .clusters(world.folder.path(), &clusters, arguments);
+        let mut command = world.service.clusters(world.folder.path(), &clusters, arguments);
         command.output().unwrap()
     };
     let check = ["check", "--at", DURING, "--format", "json"];
@@ -937,11 +799,7 @@ fn an_incident_is_acknowledged_only_in_the_named_cluster() {
     );
     let one = run(&["check", "ack", &id.to_uppercase(), "--cluster", "us"]);
     ends(&one, 0);
-    assert!(
-        stderr(&one).contains("acknowledged: us: integration Push"),
-        "{}",
-        stderr(&one)
-    );
+    assert!(stderr(&one).contains("acknowledged: us: integration Push"), "{}", stderr(&one));
     let later: Value = serde_json::from_slice(&run(&check).stdout).unwrap();
     let silenced = [0, 1].map(|at| later["clusters"][at]["incidents"][0]["silenced"].clone());
     assert_eq!(silenced, [json!(false), json!(true)]);
@@ -984,10 +842,7 @@ fn a_cluster_that_cannot_be_checked_hides_no_finding_of_another() {
         let output = command.output().unwrap();
         ends(&output, exit);
         let said = stderr(&output);
-        assert!(
-            said.contains("us: ") && said.contains("client_secret_file"),
-            "{said}"
-        );
+        assert!(said.contains("us: ") && said.contains("client_secret_file"), "{said}");
         assert!(!said.contains("eu: "), "{said}");
     }
 }
@@ -1025,12 +880,7 @@ fn a_check_of_only_some_clusters_is_not_healthy() {
         assert!(text.contains(sample), "{text}");
     }
     // A replay is about the past.
-    let night = [
-        "--from",
-        "2026-11-22T20:00:00Z",
-        "--to",
-        "2026-11-22T21:00:00Z",
-    ];
+    let night = ["--from", "2026-11-22T20:00:00Z", "--to", "2026-11-22T21:00:00Z"];
     let replay = [&["--replay", "--format", "json"][..], &night].concat();
     assert_eq!(healthy(&check(&both, &replay)), true);
 }
@@ -1057,23 +907,13 @@ fn documents_fit_their_schemas() {
     ] {
         let output = world.run(arguments);
         let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
-        assert!(
-            !document["clusters"][0]["findings"]
-                .as_array()
-                .unwrap()
-                .is_empty()
-        );
-        let errors: Vec<String> = check
-            .iter_errors(&document)
-            .map(|error| error.to_string())
-            .collect();
+        assert!(!document["clusters"][0]["findings"].as_array().unwrap().is_empty());
+        let errors: Vec<String> =
+            check.iter_errors(&document).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}");
     }
-    let output = world
-        .service
-        .tallyfold(&["explain", "--at", DURING, "--format", "json"])
-        .output()
-        .unwrap();
+    let output =
+        world.service.tallyfold(&["explain", "--at", DURING, "--format", "json"]).output().unwrap();
     let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert!(schema("explain").is_valid(&document), "{document}");
 }
@@ -1096,9 +936,7 @@ fn the_first_alert_in_the_guide_fires_and_names_the_cause() {
     let rules = format!("{rules}least = 400\n");
     std::fs::write(folder.path().join("health.toml"), rules).unwrap();
     let mut commands = guide.split("```sh\n").skip(1);
-    let mut commands = commands
-        .by_ref()
-        .map(|after| after.split_once("\n```").unwrap().0);
+    let mut commands = commands.by_ref().map(|after| after.split_once("\n```").unwrap().0);
     let mut next = || commands.next().unwrap();
     let sandbox = next().strip_prefix("tallyfold sandbox ").unwrap();
     let sandbox = sandbox.replace("8080", "0");
@@ -1137,24 +975,14 @@ fn the_first_alert_in_the_guide_fires_and_names_the_cause() {
         "{}",
         stdout(&counts)
     );
-    let id = text
-        .trim_end()
-        .rsplit_once(' ')
-        .unwrap()
-        .1
-        .trim_end_matches(']');
+    let id = text.trim_end().rsplit_once(' ').unwrap().1.trim_end_matches(']');
     ends(&run(&service, &next().replace("96fa9dd6", id)), 0);
     let silenced = run(&service, check);
     ends(&silenced, 0);
     assert!(stdout(&silenced).starts_with("silenced: "));
     let (_, after) = guide.split_once("`tallyfold explain --since").unwrap();
-    let explained = run(
-        &service,
-        &format!(
-            "tallyfold explain --since{}",
-            after.split_once('`').unwrap().0
-        ),
-    );
+    let explained =
+        run(&service, &format!("tallyfold explain --since{}", after.split_once('`').unwrap().0));
     ends(&explained, 0);
     assert!(stdout(&explained).contains("compliance filter: consent withheld"));
 

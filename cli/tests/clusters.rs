@@ -30,33 +30,19 @@ impl World {
             section("us", &services[1].url),
         ];
         fs::write(folder.path().join("tallyfold.toml"), text.concat()).unwrap();
-        Self {
-            folder,
-            _services: services,
-        }
+        Self { folder, _services: services }
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        let range = [
-            "--from",
-            "2026-01-01T00:00:00Z",
-            "--to",
-            "2026-01-01T00:15:00Z",
-            "--by",
-            "reason",
-        ];
+        let range =
+            ["--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T00:15:00Z", "--by", "reason"];
         self.tallyfold(&[arguments, &range].concat())
     }
 
     fn tallyfold(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
         command.args(arguments);
-        for variable in [
-            "CLUSTER_ENDPOINT",
-            "CLIENT_ID",
-            "CLIENT_SECRET",
-            "CONTROL_AUDIENCE",
-        ] {
+        for variable in ["CLUSTER_ENDPOINT", "CLIENT_ID", "CLIENT_SECRET", "CONTROL_AUDIENCE"] {
             command.env_remove(format!("TALLYFOLD_{variable}"));
         }
         let command = command
@@ -75,15 +61,10 @@ struct Service {
 impl Service {
     fn start(seed: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        let mut process = command
-            .args(["sandbox", "--seed", seed])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process =
+            command.args(["sandbox", "--seed", seed]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.trim().rsplit(' ').next().unwrap().to_owned();
         Self { process, url }
     }
@@ -112,15 +93,9 @@ fn the_other_clusters_are_written_and_the_missing_one_is_reported() {
         let (out, said) = (text(&done.stdout), text(&done.stderr));
         assert_eq!(done.status.code(), Some(6), "{command}: {said}");
         let header = out.lines().next().unwrap();
-        let place = header
-            .split(',')
-            .position(|name| name == "cluster")
-            .unwrap();
-        let mut clusters: Vec<&str> = out
-            .lines()
-            .skip(1)
-            .map(|line| line.split(',').nth(place).unwrap())
-            .collect();
+        let place = header.split(',').position(|name| name == "cluster").unwrap();
+        let mut clusters: Vec<&str> =
+            out.lines().skip(1).map(|line| line.split(',').nth(place).unwrap()).collect();
         clusters.sort_unstable();
         clusters.dedup();
         assert_eq!(clusters, ["eu", "us"], "{command}: {out}");
@@ -135,14 +110,7 @@ fn the_other_clusters_are_written_and_the_missing_one_is_reported() {
 #[test]
 fn every_format_names_the_clusters() {
     let world = World::new();
-    for format in [
-        "table",
-        "ndjson",
-        "openmetrics",
-        "otlp-json",
-        "influx",
-        "dogstatsd",
-    ] {
+    for format in ["table", "ndjson", "openmetrics", "otlp-json", "influx", "dogstatsd"] {
         let done = world.run(&["delivery", "--format", format]);
         let out = text(&done.stdout);
         assert_eq!(done.status.code(), Some(6), "{format}");
@@ -155,12 +123,8 @@ fn every_format_names_the_clusters() {
     }
     let done = world.run(&["delivery", "--format", "json"]);
     let report: Value = serde_json::from_slice(&done.stdout).unwrap();
-    let names: Vec<&Value> = report["clusters"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|part| &part["cluster"])
-        .collect();
+    let names: Vec<&Value> =
+        report["clusters"].as_array().unwrap().iter().map(|part| &part["cluster"]).collect();
     assert_eq!(names, ["eu", "us"]);
     assert_eq!(report["missing"][0]["cluster"], "ap");
 }
@@ -191,17 +155,11 @@ fn an_incomplete_result_is_written_next_to_the_file_until_a_complete_one() {
 #[test]
 fn a_cluster_that_is_not_selected_has_no_influence_on_the_exit_code() {
     let world = World::new();
-    assert_eq!(
-        world.run(&["delivery", "--cluster", "us"]).status.code(),
-        Some(0)
-    );
+    assert_eq!(world.run(&["delivery", "--cluster", "us"]).status.code(), Some(0));
     let dead = world.run(&["delivery", "--cluster", "ap"]);
     assert_eq!((dead.status.code(), text(&dead.stdout)), (Some(4), ""));
     assert_eq!(
-        world
-            .run(&["delivery", "--cluster", "eu", "--cluster", "us"])
-            .status
-            .code(),
+        world.run(&["delivery", "--cluster", "eu", "--cluster", "us"]).status.code(),
         Some(0)
     );
 }
@@ -209,23 +167,11 @@ fn a_cluster_that_is_not_selected_has_no_influence_on_the_exit_code() {
 #[test]
 fn each_cluster_has_its_own_checkpoint() {
     let world = World::new();
-    let arguments = [
-        "collect",
-        "--checkpoint",
-        "kept",
-        "--patience",
-        "0s",
-        "--format",
-        "csv",
-    ];
+    let arguments = ["collect", "--checkpoint", "kept", "--patience", "0s", "--format", "csv"];
     let first = world.run(&arguments);
     assert_eq!(first.status.code(), Some(6));
     let kept = |name: &str| {
-        Path::new(world.folder.path())
-            .join("kept")
-            .join(name)
-            .join("segment-00000.json")
-            .exists()
+        Path::new(world.folder.path()).join("kept").join(name).join("segment-00000.json").exists()
     };
     assert!(kept("eu") && kept("us") && !kept("ap"));
     assert_eq!(world.run(&arguments).stdout, first.stdout);

@@ -18,9 +18,7 @@ fn collect<'a>(more: &[&'a str]) -> Vec<&'a str> {
 /// The size of all segments of a checkpoint, in bytes.
 fn size(folder: &Path) -> u64 {
     let files = fs::read_dir(folder).unwrap();
-    files
-        .map(|file| file.unwrap().metadata().unwrap().len())
-        .sum()
+    files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
 }
 
 #[test]
@@ -29,11 +27,7 @@ fn a_checkpoint_keeps_the_steps_that_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     let run = |checkpoint: &str, more: &[&str]| {
         let path = folder.path().join(checkpoint);
-        let all = [
-            &["--by-window", "1h", "--checkpoint", path.to_str().unwrap()],
-            more,
-        ]
-        .concat();
+        let all = [&["--by-window", "1h", "--checkpoint", path.to_str().unwrap()], more].concat();
         let output = service.tallyfold(&collect(&all)).output().unwrap();
         ends(&output, 0);
         (output.stdout, size(&path))
@@ -52,10 +46,7 @@ fn a_checkpoint_that_is_a_file_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
     let service = Service::start();
-    let output = service
-        .tallyfold(&["collect", "--checkpoint", path])
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&["collect", "--checkpoint", path]).output().unwrap();
     ends(&output, 2);
     let wanted = format!("error: {path}: want the path of a folder; this is a file\n");
     assert_eq!(stderr(&output), wanted);
@@ -69,9 +60,7 @@ fn wrong_flags_are_refused_before_anything_is_requested() {
     let refused = |command: &str, flags: &[&str], said: &str| {
         let all = [&[command][..], &range, flags].concat();
         let mut command = service.tallyfold(&all);
-        command
-            .current_dir(folder.path())
-            .env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
+        command.current_dir(folder.path()).env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
         let output = command.output().unwrap();
         ends(&output, 2);
         assert!(stderr(&output).contains(said), "{}", stderr(&output));
@@ -94,10 +83,7 @@ fn wrong_flags_are_refused_before_anything_is_requested() {
         refused("collect", flags, said);
     }
     for (flags, said) in [
-        (
-            &["--by-window", "20m"][..],
-            "--by-window 20m: want a --window that divides 20m, not 15m",
-        ),
+        (&["--by-window", "20m"][..], "--by-window 20m: want a --window that divides 20m, not 15m"),
         (&["--format", "openmetrics", "--name", "1-bad"], "--name"),
     ] {
         refused("collect", flags, said);
@@ -127,17 +113,7 @@ fn wrong_flags_are_refused_before_anything_is_requested() {
 fn windows_are_shortened_to_the_steps_that_are_shown() {
     let service = Service::start();
     let counts = |command| {
-        let all = [
-            command,
-            "--from",
-            FROM,
-            "--to",
-            UNTIL,
-            "--window",
-            "1h",
-            "--by-window",
-            "15m",
-        ];
+        let all = [command, "--from", FROM, "--to", UNTIL, "--window", "1h", "--by-window", "15m"];
         let output = service.tallyfold(&all).output().unwrap();
         ends(&output, 0);
         output.stdout
@@ -159,10 +135,7 @@ fn totals_that_contradict_the_counts_are_reported_for_each_kind_of_result() {
                 output
             };
             let said = stderr(&run("csv"));
-            assert!(
-                said.contains("the totals that the service reports differ"),
-                "{said}"
-            );
+            assert!(said.contains("the totals that the service reports differ"), "{said}");
             let document: serde_json::Value = serde_json::from_slice(&run("json").stdout).unwrap();
             let found = &document["clusters"][0]["reconciliation"];
             assert_eq!(found["verdict"], "unbalanced", "{found}");
@@ -173,10 +146,8 @@ fn totals_that_contradict_the_counts_are_reported_for_each_kind_of_result() {
 #[test]
 fn a_file_is_replaced_only_by_a_whole_result() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, partial) = (
-        folder.path().join("counts.csv"),
-        folder.path().join("counts.csv.partial"),
-    );
+    let (file, partial) =
+        (folder.path().join("counts.csv"), folder.path().join("counts.csv.partial"));
     let all = collect(&["--concurrency", "1", "-o", file.to_str().unwrap()]);
     let fault = r#"{"kind":"status","status":400,"endpoint":"event_delivery","every":3}"#;
     let faulty = Service::with_faults(&[fault]);
@@ -184,23 +155,11 @@ fn a_file_is_replaced_only_by_a_whole_result() {
     let output = faulty.tallyfold(&all).output().unwrap();
     ends(&output, 6);
     assert_eq!(fs::read_to_string(&file).unwrap(), "earlier");
-    assert!(
-        fs::read_to_string(&partial)
-            .unwrap()
-            .starts_with("window_start,window_end,")
-    );
-    assert!(
-        stderr(&output).contains("counts.csv.partial"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(fs::read_to_string(&partial).unwrap().starts_with("window_start,window_end,"));
+    assert!(stderr(&output).contains("counts.csv.partial"), "{}", stderr(&output));
     let output = Service::start().tallyfold(&all).output().unwrap();
     ends(&output, 0);
-    assert!(
-        fs::read_to_string(&file)
-            .unwrap()
-            .starts_with("window_start,window_end,")
-    );
+    assert!(fs::read_to_string(&file).unwrap().starts_with("window_start,window_end,"));
     assert!(!partial.exists());
 }
 
@@ -232,10 +191,7 @@ fn a_folder_has_a_file_for_each_whole_day() {
         [&asked[..], &asking].concat()
     };
     let service = Service::start();
-    let output = service
-        .tallyfold(&[&range(from, until)[..], &to].concat())
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&[&range(from, until)[..], &to].concat()).output().unwrap();
     ends(&output, 0);
     let said = stderr(&output);
     for day in ["2025-03-01", "2025-03-05"] {
@@ -261,10 +217,7 @@ fn a_folder_has_a_file_for_each_whole_day() {
     let fault = r#"{"kind":"status","status":400,"endpoint":"event_delivery","every":9}"#;
     let faulty = Service::with_faults(&[fault]);
     let more = ["--concurrency", "1"];
-    let output = faulty
-        .tallyfold(&[&whole[..], &to, &more].concat())
-        .output()
-        .unwrap();
+    let output = faulty.tallyfold(&[&whole[..], &to, &more].concat()).output().unwrap();
     ends(&output, 6);
     let is_earlier = |day: &&&str| fs::read_to_string(earlier(day)).unwrap() == "earlier";
     let kept: Vec<&&str> = dates.iter().filter(is_earlier).collect();
@@ -281,18 +234,9 @@ fn a_folder_has_a_file_for_each_whole_day() {
     File::create(&young).unwrap();
 
     // Without steps, a row has the counts of a day.
-    let asked = [
-        "collect",
-        "--from",
-        "2025-03-02T00:00:00Z",
-        "--to",
-        "2025-03-05T00:00:00Z",
-    ];
+    let asked = ["collect", "--from", "2025-03-02T00:00:00Z", "--to", "2025-03-05T00:00:00Z"];
     let more = ["--by", "integration", "--window", "6h", "--format", "csv"];
-    let output = service
-        .tallyfold(&[&asked[..], &more, &to].concat())
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&[&asked[..], &more, &to].concat()).output().unwrap();
     ends(&output, 0);
     let (found, _) = days(&lake);
     let is_of_a_day =
@@ -331,14 +275,9 @@ fn the_guides_command_for_a_year_writes_a_folder_of_days() {
         SerializedFileReader::new(File::open(folder.path().join(path)).unwrap()).unwrap()
     });
     let mut sums = [0; 3];
-    for row in files
-        .iter()
-        .flat_map(|file| file.get_row_iter(None).unwrap())
-    {
+    for row in files.iter().flat_map(|file| file.get_row_iter(None).unwrap()) {
         for (name, field) in row.unwrap().get_column_iter() {
-            let place = ["success", "errors", "filtered"]
-                .iter()
-                .position(|one| one == name);
+            let place = ["success", "errors", "filtered"].iter().position(|one| one == name);
             if let (Some(place), Field::ULong(count)) = (place, field) {
                 sums[place] += count;
             }
@@ -362,10 +301,7 @@ fn the_guides_command_for_each_night_continues_the_folder() {
         assert_eq!(output.stdout, b"");
         // In the first hour of a day, the last window is not settled.
         let lines = stderr(&output);
-        assert!(
-            lines.lines().all(|line| line.contains("may still change")),
-            "{lines}"
-        );
+        assert!(lines.lines().all(|line| line.contains("may still change")), "{lines}");
     };
     let files = || {
         let mut days: Vec<_> = fs::read_dir(folder.path().join("lake"))
@@ -400,10 +336,7 @@ fn the_guides_command_for_each_night_continues_the_folder() {
 #[test]
 fn days_need_a_format_with_rows() {
     let service = Service::start();
-    let output = service
-        .tallyfold(&["collect", "--by-date", "lake"])
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&["collect", "--by-date", "lake"]).output().unwrap();
     ends(&output, 2);
     let wanted = "error: --by-date: want --format parquet, csv or ndjson\n";
     assert_eq!(stderr(&output), wanted);

@@ -59,10 +59,7 @@ fn ask(url: &str, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     write!(stream, "{head}content-length: {length}\r\n\r\n{body}").unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    let at = bytes
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .unwrap();
+    let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap();
@@ -102,12 +99,7 @@ impl Dashboard {
         let printed = lines(process.stdout.take().unwrap());
         let address = printed.recv_timeout(Duration::from_secs(120)).unwrap();
         let at = address.rfind("/").unwrap();
-        Self {
-            process,
-            url: address[..at].to_owned(),
-            path: address[at..].to_owned(),
-            printed,
-        }
+        Self { process, url: address[..at].to_owned(), path: address[at..].to_owned(), printed }
     }
 
     fn of(service: &Service, folder: &Path) -> Self {
@@ -140,39 +132,19 @@ fn the_printed_address_admits_one_browser() {
     let (service, folder) = (Service::start(), folder());
     let mut dashboard = Dashboard::of(&service, folder.path());
     assert!(dashboard.url.starts_with("http://127.0.0.1:"));
-    for path in [
-        "/",
-        "/dashboard-1A2B.js",
-        "/rules.toml",
-        "/?token=",
-        "/?token=0",
-    ] {
+    for path in ["/", "/dashboard-1A2B.js", "/rules.toml", "/?token=", "/?token=0"] {
         assert_eq!(dashboard.get(path, &[]).status, 401, "{path}");
     }
-    assert_eq!(
-        dashboard.get(&format!("/c/default{RANGE}"), &[]).status,
-        401
-    );
+    assert_eq!(dashboard.get(&format!("/c/default{RANGE}"), &[]).status, 401);
     let welcome = dashboard.get(&dashboard.path, &[]);
     assert_eq!((welcome.status, &*welcome.headers["location"]), (303, "/"));
     let whole = &welcome.headers["set-cookie"];
-    assert!(
-        whole.ends_with("; Path=/; HttpOnly; SameSite=Strict"),
-        "{whole}"
-    );
+    assert!(whole.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{whole}");
     let cookie = whole.split(';').next().unwrap().to_owned();
     // The address works once, and the dashboard prints the next one.
     assert_eq!(dashboard.get(&dashboard.path, &[]).status, 401);
-    assert_eq!(
-        dashboard
-            .get(&dashboard.path, &[("cookie", &cookie)])
-            .status,
-        303
-    );
-    let next = dashboard
-        .printed
-        .recv_timeout(Duration::from_secs(120))
-        .unwrap();
+    assert_eq!(dashboard.get(&dashboard.path, &[("cookie", &cookie)]).status, 303);
+    let next = dashboard.printed.recv_timeout(Duration::from_secs(120)).unwrap();
     let next = next.strip_prefix(&dashboard.url).unwrap();
     assert_ne!(next, dashboard.path);
     assert_eq!(dashboard.get(next, &[]).status, 303);
@@ -210,10 +182,7 @@ fn the_printed_address_admits_one_browser() {
         rules.text()
     );
     assert_eq!(dashboard.get("/../Cargo.toml", &cookies).status, 404);
-    assert_eq!(
-        dashboard.get("/c/other/v1.1/oauth/token", &cookies).status,
-        404
-    );
+    assert_eq!(dashboard.get("/c/other/v1.1/oauth/token", &cookies).status, 404);
 
     terminate(&dashboard.process);
     assert_eq!(dashboard.process.wait().unwrap().code(), Some(0));
@@ -231,10 +200,7 @@ fn requests_of_other_sites_are_refused() {
         (&[("host", &*format!("localhost:{port}"))][..], 200),
         (&[("host", &*format!("[::1]:{port}"))][..], 200),
         (&[("host", &*format!("evil.example:{port}"))][..], 421),
-        (
-            &[("host", &*format!("127.0.0.1.evil.example:{port}"))][..],
-            421,
-        ),
+        (&[("host", &*format!("127.0.0.1.evil.example:{port}"))][..], 421),
         (&[("origin", "https://evil.example")][..], 403),
         (&[("origin", "null")][..], 403),
         (&[("origin", &*dashboard.url)][..], 200),
@@ -252,25 +218,15 @@ fn requests_of_other_sites_are_refused() {
         assert_eq!(posted.status, status, "{headers:?}");
     }
     // A user may follow a link from another site, but a script of that site can't read files of the page.
-    let link = [
-        own,
-        ("sec-fetch-site", "cross-site"),
-        ("sec-fetch-mode", "navigate"),
-    ];
+    let link = [own, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
     assert_eq!(dashboard.get("/", &link).status, 200);
-    let script = [
-        own,
-        ("sec-fetch-site", "cross-site"),
-        ("sec-fetch-mode", "no-cors"),
-    ];
+    let script = [own, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")];
     assert_eq!(dashboard.get("/dashboard-1A2B.js", &script).status, 403);
 }
 
 /// The sums of the lines of a range, by integration and reason: success, errors, filtered.
 fn sums(text: &str) -> BTreeMap<(String, String), [u128; 3]> {
-    let mut lines = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut sums = BTreeMap::new();
     loop {
         let head = lines.next().unwrap();
@@ -282,9 +238,7 @@ fn sums(text: &str) -> BTreeMap<(String, String), [u128; 3]> {
         let body = lines.next().unwrap();
         for entry in body["counts"].as_array().unwrap() {
             let name = |of: &str| entry["dimensions"][of].as_str().unwrap_or("").to_owned();
-            let sum = sums
-                .entry((name("integration"), name("reason")))
-                .or_insert([0; 3]);
+            let sum = sums.entry((name("integration"), name("reason"))).or_insert([0; 3]);
             for (place, count) in ["success", "errors", "filtered"].iter().enumerate() {
                 sum[place] += entry[count].as_str().unwrap().parse::<u128>().unwrap();
             }
@@ -328,9 +282,7 @@ fn a_range_has_exactly_the_counts_of_the_command() {
     let packed = [("cookie", &*cookie), ("accept-encoding", "gzip")];
     let packed = dashboard.get(&format!("/c/default{RANGE}"), &packed);
     let mut text = String::new();
-    flate2::read::GzDecoder::new(&packed.body[..])
-        .read_to_string(&mut text)
-        .unwrap();
+    flate2::read::GzDecoder::new(&packed.body[..]).read_to_string(&mut text).unwrap();
     assert_eq!(text, range.text());
     let wrong = RANGE.replace("15m", "1s");
     let wrong = dashboard.get(&format!("/c/default{wrong}"), &[("cookie", &cookie)]);
@@ -342,13 +294,7 @@ fn rows_of(document: &Value) -> BTreeMap<(String, String), [u128; 3]> {
     let mut rows = BTreeMap::new();
     for row in document["clusters"][0]["rows"].as_array().unwrap() {
         let name = |of: &str| row["dimensions"][of].as_str().unwrap_or("").to_owned();
-        let count = |of: &str| {
-            row[of]
-                .to_string()
-                .trim_matches('"')
-                .parse::<u128>()
-                .unwrap()
-        };
+        let count = |of: &str| row[of].to_string().trim_matches('"').parse::<u128>().unwrap();
         let counts = [count("success"), count("errors"), count("filtered")];
         let key = (name("integration"), name("reason"));
         assert!(rows.insert(key, counts).is_none());
@@ -361,9 +307,7 @@ fn stored_responses_survive_a_restart() {
     let (service, folder) = (Service::start(), folder());
     let path = format!("/c/default{RANGE}");
     let dashboard = Dashboard::of(&service, folder.path());
-    let first = dashboard
-        .get(&path, &[("cookie", &dashboard.open())])
-        .text();
+    let first = dashboard.get(&path, &[("cookie", &dashboard.open())]).text();
     let kept = folder.path().join("run/health.history/default/pages");
     // A file gets its name before it is complete, so this waits until each file can be read to its end.
     let is_whole = |file: PathBuf| {
@@ -372,10 +316,7 @@ fn stored_responses_survive_a_restart() {
     };
     let begun = Instant::now();
     let whole = || {
-        fs::read_dir(&kept)
-            .unwrap()
-            .filter(|file| is_whole(file.as_ref().unwrap().path()))
-            .count()
+        fs::read_dir(&kept).unwrap().filter(|file| is_whole(file.as_ref().unwrap().path())).count()
     };
     while whole() < 24 {
         assert!(begun.elapsed() < Duration::from_secs(60));
@@ -386,9 +327,7 @@ fn stored_responses_survive_a_restart() {
     // The service is gone.
     drop(service);
     let dashboard = Dashboard::start(&mut command, folder.path());
-    let second = dashboard
-        .get(&path, &[("cookie", &dashboard.open())])
-        .text();
+    let second = dashboard.get(&path, &[("cookie", &dashboard.open())]).text();
     assert_eq!(second, first);
 }
 
@@ -458,15 +397,9 @@ fn each_cluster_has_its_own_path() {
     let own = [("cookie", &*cookie)];
     assert!(dashboard.get("/", &own).text().contains("/c/us"));
     for name in ["eu", "us"] {
-        assert_eq!(
-            dashboard.get(&format!("/c/{name}{RANGE}"), &own).status,
-            200
-        );
+        assert_eq!(dashboard.get(&format!("/c/{name}{RANGE}"), &own).status, 200);
     }
-    assert_eq!(
-        dashboard.get(&format!("/c/default{RANGE}"), &own).status,
-        404
-    );
+    assert_eq!(dashboard.get(&format!("/c/default{RANGE}"), &own).status, 404);
 }
 
 #[test]
@@ -475,29 +408,18 @@ fn other_machines_need_a_password_or_a_proxy() {
     let run = |arguments: &[&str]| {
         let mut command = service.tallyfold(&[&["dashboard"], arguments].concat());
         command.env("TALLYFOLD_DASHBOARD_PAGE", folder.path().join("page"));
-        command
-            .current_dir(folder.path().join("run"))
-            .output()
-            .unwrap()
+        command.current_dir(folder.path().join("run")).output().unwrap()
     };
     let refused = run(&["--listen", "0.0.0.0:0"]);
     ends(&refused, 2);
-    assert!(
-        stderr(&refused).contains("--password-file"),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(stderr(&refused).contains("--password-file"), "{}", stderr(&refused));
     let file = folder.path().join("password");
     fs::write(&file, "short\n").unwrap();
     private(&file);
     let name = file.to_str().unwrap();
     let refused = run(&["--listen", "0.0.0.0:0", "--password-file", name]);
     ends(&refused, 2);
-    assert!(
-        stderr(&refused).contains("12 characters"),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(stderr(&refused).contains("12 characters"), "{}", stderr(&refused));
 
     fs::write(&file, "correct horse\n").unwrap();
     let mut command = service.tallyfold(&[
@@ -514,14 +436,8 @@ fn other_machines_need_a_password_or_a_proxy() {
     assert_eq!(page.status, 401);
     assert!(page.text().contains("type=\"password\""));
     assert_eq!(dashboard.get("/rules.toml", &[]).status, 401);
-    let login = |password: &str| {
-        ask(
-            &dashboard.url,
-            "POST /login",
-            &[],
-            &format!("password={password}"),
-        )
-    };
+    let login =
+        |password: &str| ask(&dashboard.url, "POST /login", &[], &format!("password={password}"));
     // The dashboard checks simultaneous attempts one after the other, and each check takes a second.
     let begun = Instant::now();
     thread::scope(|scope| {
@@ -544,18 +460,10 @@ fn other_machines_need_a_password_or_a_proxy() {
     let cookie = welcome.headers["set-cookie"].split(';').next().unwrap();
     assert_eq!(dashboard.get("/", &[("cookie", cookie)]).status, 200);
     let foreign = [("origin", "https://evil.example")];
-    let foreign = ask(
-        &dashboard.url,
-        "POST /login",
-        &foreign,
-        "password=correct+horse",
-    );
+    let foreign = ask(&dashboard.url, "POST /login", &foreign, "password=correct+horse");
     assert_eq!(foreign.status, 403);
     // While 20 attempts wait, the dashboard checks no others.
-    let host = dashboard
-        .url
-        .trim_start_matches("http://")
-        .trim_end_matches('/');
+    let host = dashboard.url.trim_start_matches("http://").trim_end_matches('/');
     let full = || {
         let waiting: Vec<TcpStream> = (0..40)
             .map(|_| {
@@ -578,38 +486,18 @@ fn other_machines_need_a_password_or_a_proxy() {
     let alert = "<p role=\"alert\">Busy: your password was not checked. Try again.</p>";
     assert!(busy.text().contains(alert), "{}", busy.text());
 
-    let mut command = service.tallyfold(&[
-        "dashboard",
-        "--listen",
-        "0.0.0.0:0",
-        "--trust-header",
-        "x-user",
-    ]);
+    let mut command =
+        service.tallyfold(&["dashboard", "--listen", "0.0.0.0:0", "--trust-header", "x-user"]);
     let proxied = Dashboard::start(&mut command, folder.path());
     assert_eq!(proxied.get("/", &[]).status, 401);
     assert_eq!(proxied.get("/", &[("x-user", "")]).status, 401);
     assert_eq!(proxied.get("/", &[("x-user", "ada")]).status, 200);
     for (flags, said) in [
-        (
-            ["--trust-header", "Host"],
-            "a header that only your proxy adds",
-        ),
-        (
-            ["--trust-header", "cookie"],
-            "a header that only your proxy adds",
-        ),
-        (
-            ["--trust-header", "Sec-Fetch-Mode"],
-            "a header that only your proxy adds",
-        ),
-        (
-            ["--allow-host", "*"],
-            "want a host name such as counts.example",
-        ),
-        (
-            ["--allow-host", "http://x/"],
-            "want a host name such as counts.example",
-        ),
+        (["--trust-header", "Host"], "a header that only your proxy adds"),
+        (["--trust-header", "cookie"], "a header that only your proxy adds"),
+        (["--trust-header", "Sec-Fetch-Mode"], "a header that only your proxy adds"),
+        (["--allow-host", "*"], "want a host name such as counts.example"),
+        (["--allow-host", "http://x/"], "want a host name such as counts.example"),
     ] {
         let refused = run(&flags);
         ends(&refused, 2);
@@ -635,9 +523,5 @@ fn a_build_without_the_page_is_an_error() {
     command.env("TALLYFOLD_DASHBOARD_PAGE", folder.path().join("page"));
     let output = command.current_dir(folder.path()).output().unwrap();
     ends(&output, 2);
-    assert!(
-        stderr(&output).contains("no page for the dashboard"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("no page for the dashboard"), "{}", stderr(&output));
 }

@@ -40,10 +40,7 @@ fn diagnosed(command: &mut Command) -> Diagnosis {
     let output = command.arg("--json").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !text.contains(SECRET) && !said.contains(SECRET),
-        "{text}{said}"
-    );
+    assert!(!text.contains(SECRET) && !said.contains(SECRET), "{text}{said}");
     let json: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{said}"));
     let schema = include_str!("../../docs/cli/doctor.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
@@ -94,10 +91,7 @@ impl Diagnosis {
 fn a_healthy_service_passes_every_check() {
     let sandbox = Sandbox::start(&[]);
     let found = diagnosed(&mut tallyfold(&sandbox.url));
-    assert_eq!(
-        (found.exit, found.with("failed"), found.with("warning")),
-        (0, vec![], vec![])
-    );
+    assert_eq!((found.exit, found.with("failed"), found.with("warning")), (0, vec![], vec![]));
     let ok = [
         "configuration",
         "proxy",
@@ -123,25 +117,16 @@ fn a_healthy_service_passes_every_check() {
 fn checks_of_apis_that_are_not_configured_are_skipped() {
     let sandbox = Sandbox::start(&[]);
     let mut command = tallyfold(&sandbox.url);
-    command
-        .env_remove("TALLYFOLD_BASE_URL")
-        .env_remove("TALLYFOLD_AUTH_URL");
+    command.env_remove("TALLYFOLD_BASE_URL").env_remove("TALLYFOLD_AUTH_URL");
     let found = diagnosed(&mut command);
     assert_eq!(found.exit, 0);
-    assert!(
-        found
-            .text("orchestration_token")
-            .contains("base_url is not set")
-    );
+    assert!(found.text("orchestration_token").contains("base_url is not set"));
     assert_eq!(found.check("audit_logs")["result"], "skipped");
 
     let mut command = tallyfold(&sandbox.url);
     command.env_remove("TALLYFOLD_CLUSTER_ENDPOINT");
     let found = diagnosed(&mut command);
-    assert_eq!(
-        (found.exit, &found.check("audit_logs")["result"]),
-        (0, &Value::from("ok"))
-    );
+    assert_eq!((found.exit, &found.check("audit_logs")["result"]), (0, &Value::from("ok")));
     assert_eq!(found.check("additivity")["result"], "skipped");
 }
 
@@ -261,32 +246,21 @@ fn totals_that_differ_are_a_warning() {
     let sandbox = Sandbox::start(&[fault]);
     let found = diagnosed(&mut tallyfold(&sandbox.url));
     assert_eq!((found.exit, found.with("warning")), (0, vec!["totals"]));
-    assert!(
-        found.text("totals").contains("+7 delivered"),
-        "{}",
-        found.text("totals")
-    );
+    assert!(found.text("totals").contains("+7 delivered"), "{}", found.text("totals"));
 }
 
 #[test]
 fn a_wrong_secret_and_a_wrong_audience_get_different_advice() {
     let sandbox = Sandbox::start(&[]);
     let found = diagnosed(tallyfold(&sandbox.url).env("TALLYFOLD_CLIENT_SECRET", "hunter2"));
-    assert_eq!(
-        found.with("failed"),
-        ["control_token", "orchestration_token"]
-    );
+    assert_eq!(found.with("failed"), ["control_token", "orchestration_token"]);
     assert!(found.text("control_token").contains("client secret first"));
     assert!(!found.json.to_string().contains("hunter2"));
 
     let mut command = tallyfold(&sandbox.url);
     let found = diagnosed(command.env("TALLYFOLD_CONTROL_AUDIENCE", "sandbox-orchestration"));
     assert_eq!(found.failure().2, 3);
-    assert!(
-        found
-            .text("control_token")
-            .contains("--control-audience first")
-    );
+    assert!(found.text("control_token").contains("--control-audience first"));
     assert_eq!(found.check("audit_logs")["result"], "ok");
     assert!(found.text("event_delivery").contains("there is no token"));
 }
@@ -298,10 +272,7 @@ fn invalid_settings_end_the_checks() {
     assert_eq!(found.failure(), ("configuration", "missing_argument", 2));
     assert_eq!(found.checks().len(), 1);
     let found = diagnosed(&mut tallyfold("http://service.example"));
-    assert_eq!(
-        found.failure(),
-        ("configuration", "insecure_base_address", 2)
-    );
+    assert_eq!(found.failure(), ("configuration", "insecure_base_address", 2));
     assert!(found.text("configuration").contains("Use https"));
 }
 
@@ -315,14 +286,8 @@ fn the_problem_and_the_advice_follow_a_failed_check() {
     assert!(output.stderr.is_empty());
     assert!(!text.contains(SECRET) && !text.contains('\x1b'));
     let lines: Vec<&str> = text.lines().collect();
-    let at = lines
-        .iter()
-        .position(|line| line.starts_with("  FAILED  event delivery"))
-        .unwrap();
+    let at = lines.iter().position(|line| line.starts_with("  FAILED  event delivery")).unwrap();
     assert!(lines[at + 1].starts_with("          wrong: "), "{text}");
-    assert!(
-        lines[at + 2].starts_with("          next:  Wait and try again"),
-        "{text}"
-    );
+    assert!(lines[at + 2].starts_with("          next:  Wait and try again"), "{text}");
     assert!(lines.last().unwrap().contains("1 failed"), "{text}");
 }

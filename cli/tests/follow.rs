@@ -17,17 +17,10 @@ type Rows = BTreeMap<(String, u64, String), [i128; 3]>;
 fn add_rows(rows: &mut Rows, text: &str) -> usize {
     let mut repeated = 0;
     // The last line of a killed process may be incomplete.
-    for line in text
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'))
-    {
+    for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let text = |name: &str| row[name].as_str().unwrap().to_owned();
-        let key = (
-            text("window_start"),
-            row["revision"].as_u64().unwrap(),
-            text("integration"),
-        );
+        let key = (text("window_start"), row["revision"].as_u64().unwrap(), text("integration"));
         let counts =
             ["success", "errors", "filtered"].map(|name| row[name].as_i64().unwrap().into());
         if let Some(before) = rows.insert(key, counts) {
@@ -70,12 +63,7 @@ fn the_sums_of_all_revisions_equal_the_counts_of_the_service() {
     csv[2] = "csv";
     let output = service.tallyfold(&csv).output().unwrap();
     let text = stdout(&output);
-    assert_eq!(
-        text.lines()
-            .filter(|line| line.starts_with("window_start,"))
-            .count(),
-        1
-    );
+    assert_eq!(text.lines().filter(|line| line.starts_with("window_start,")).count(), 1);
     assert_eq!(text.lines().count(), rows.len() + 1);
 
     let mut json = arguments(&[]);
@@ -87,12 +75,7 @@ fn the_sums_of_all_revisions_equal_the_counts_of_the_service() {
     table[2] = "table";
     let output = service.tallyfold(&table).output().unwrap();
     let text = stdout(&output);
-    assert_eq!(
-        text.lines()
-            .filter(|line| line.ends_with("revision 0, settled"))
-            .count(),
-        WINDOWS
-    );
+    assert_eq!(text.lines().filter(|line| line.ends_with("revision 0, settled")).count(), WINDOWS);
 }
 
 #[test]
@@ -105,11 +88,7 @@ fn kills_at_any_moment_lose_no_revision() {
     let mut kills = 0;
     loop {
         let mut command = service.tallyfold(&arguments(&["--state", state.to_str().unwrap()]));
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = child.stdout.take().unwrap();
         // Reads some bytes, which may end within a line.
         let mut text = vec![0; 300 + draw.below(9_000) as usize];
@@ -150,21 +129,9 @@ fn after_a_signal_the_next_follow_resumes_without_repetition() {
     let state = folder.path().join("state.json");
     let state = state.to_str().unwrap();
     // Without --until, the follow would run for a long time.
-    let from = [
-        "follow",
-        "--format",
-        "ndjson",
-        "--from",
-        crate::support::FROM,
-        "--state",
-        state,
-    ];
+    let from = ["follow", "--format", "ndjson", "--from", crate::support::FROM, "--state", state];
     let mut command = service.tallyfold(&from);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let seen = lines(child.stdout.take().unwrap());
     let mut text = seen.recv().unwrap() + "\n";
     terminate(&child);
@@ -172,10 +139,7 @@ fn after_a_signal_the_next_follow_resumes_without_repetition() {
     text.extend(seen.iter().map(|line| line + "\n"));
     let mut rows = Rows::new();
     assert_eq!(add_rows(&mut rows, &text), 0);
-    let output = service
-        .tallyfold(&arguments(&["--state", state]))
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&arguments(&["--state", state])).output().unwrap();
     ends(&output, 0);
     // After a graceful stop, nothing is written twice.
     assert_eq!(add_rows(&mut rows, &stdout(&output)), 0);
@@ -187,11 +151,7 @@ fn after_a_signal_the_next_follow_resumes_without_repetition() {
 fn a_closed_pipe_is_not_an_error() {
     let service = Service::start();
     let mut command = service.tallyfold(&["follow", "--from", crate::support::FROM]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     ends(&output, 0);
@@ -212,11 +172,7 @@ fn a_damaged_state_is_refused() {
         fs::write(&path, &bytes).unwrap();
         let output = service.tallyfold(&all).output().unwrap();
         ends(&output, 2);
-        assert!(
-            stderr(&output).contains("state.json"),
-            "{}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains("state.json"), "{}", stderr(&output));
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
     fs::write(&path, &whole).unwrap();
@@ -243,11 +199,7 @@ fn the_state_of_another_query_is_refused_with_the_flag_to_pass() {
     fs::write(&state, "not a state").unwrap();
     let refused = run("integration");
     ends(&refused, 2);
-    assert!(
-        !stderr(&refused).contains("checkpoint, "),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(!stderr(&refused).contains("checkpoint, "), "{}", stderr(&refused));
 }
 
 #[test]
@@ -256,30 +208,18 @@ fn only_one_process_at_a_time_uses_a_state() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.json");
     // This follow waits for its first window.
-    let from = [
-        "follow",
-        "--from",
-        "2199-01-01T00:00:00Z",
-        "--state",
-        path.to_str().unwrap(),
-        "-v",
-    ];
+    let from =
+        ["follow", "--from", "2199-01-01T00:00:00Z", "--state", path.to_str().unwrap(), "-v"];
     let mut command = service.tallyfold(&from);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     while !path.exists() {
         assert!(child.try_wait().unwrap().is_none());
         thread::sleep(Duration::from_millis(2));
     }
-    let output = service
-        .tallyfold(&arguments(&["--state", path.to_str().unwrap()]))
-        .output()
-        .unwrap();
+    let output =
+        service.tallyfold(&arguments(&["--state", path.to_str().unwrap()])).output().unwrap();
     ends(&output, 2);
-    assert!(
-        stderr(&output).contains("another process"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("another process"), "{}", stderr(&output));
     terminate(&child);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -301,11 +241,7 @@ fn a_full_disk_ends_the_follow_and_keeps_the_state() {
     ];
     let output = service.on_full_disk(&all).output().unwrap();
     ends(&output, 2);
-    assert!(
-        stderr(&output).contains("can't write"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("can't write"), "{}", stderr(&output));
     assert!(fs::metadata(&path).unwrap().len() < 2048);
     assert!(!folder.path().join("state.json.new").exists());
 }
@@ -314,59 +250,31 @@ fn a_full_disk_ends_the_follow_and_keeps_the_state() {
 fn each_failure_has_its_exit_code() {
     let service = Service::start();
     let mut command = service.tallyfold(&arguments(&[]));
-    let output = command
-        .env("TALLYFOLD_CLIENT_SECRET", "wrong")
-        .output()
-        .unwrap();
+    let output = command.env("TALLYFOLD_CLIENT_SECRET", "wrong").output().unwrap();
     ends(&output, 3);
-    assert!(
-        stderr(&output).contains("tallyfold doctor"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("tallyfold doctor"), "{}", stderr(&output));
     let mut command = service.tallyfold(&arguments(&["--patience", "0s", "--max-retries", "0"]));
-    let output = command
-        .env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1")
-        .output()
-        .unwrap();
+    let output = command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1").output().unwrap();
     ends(&output, 4);
-    for wrong in [
-        &["--window", "7m"][..],
-        &["--since", "x"],
-        &["--by", "x"],
-        &["--reread", "0s"],
-    ] {
+    for wrong in [&["--window", "7m"][..], &["--since", "x"], &["--by", "x"], &["--reread", "0s"]] {
         let mut all = vec!["follow"];
         all.extend(wrong);
         let output = service.tallyfold(&all).output().unwrap();
         ends(&output, 2);
-        assert!(
-            stderr(&output).contains(wrong[0]) || wrong[0] == "--by",
-            "{}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains(wrong[0]) || wrong[0] == "--by", "{}", stderr(&output));
     }
 }
 
 #[test]
 fn a_hangup_of_the_terminal_does_not_end_the_follow() {
     let service = Service::start();
-    let from = [
-        "follow",
-        "--format",
-        "ndjson",
-        "--from",
-        crate::support::FROM,
-    ];
+    let from = ["follow", "--format", "ndjson", "--from", crate::support::FROM];
     let mut command = service.tallyfold(&from);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let seen = lines(child.stdout.take().unwrap());
     seen.recv().unwrap();
     // The system delivers the signal with the lower number first.
-    let sent = Command::new("kill")
-        .args(["-HUP", &child.id().to_string()])
-        .status()
-        .unwrap();
+    let sent = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     terminate(&child);
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -387,11 +295,7 @@ fn appending_to_a_file_keeps_records_whole_and_adds_no_header() {
             options.create(true).append(true).open(&counts).unwrap()
         };
         fs::write(&counts, before).unwrap();
-        let output = service
-            .on_full_disk(&all)
-            .stdout(append())
-            .output()
-            .unwrap();
+        let output = service.on_full_disk(&all).stdout(append()).output().unwrap();
         ends(&output, 2);
         // No incomplete record is left in the file.
         assert_eq!(fs::read_to_string(&counts).unwrap(), before);

@@ -15,10 +15,7 @@ fn rows_of_all_clusters_have_the_same_columns() {
         ("us", "labels = { env = \"test\", tier = \"1\" }"),
     ];
     let csv = [&["follow", "--format", "csv"], &RANGE[..]].concat();
-    let output = service
-        .clusters(folder.path(), &clusters, &csv)
-        .output()
-        .unwrap();
+    let output = service.clusters(folder.path(), &clusters, &csv).output().unwrap();
     ends(&output, 0);
     let text = stdout(&output);
     let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
@@ -31,13 +28,7 @@ fn rows_of_all_clusters_have_the_same_columns() {
         seen.insert(places.map(|place| cells[place].to_owned()));
     }
     let wanted = [["eu", "west", "", ""], ["us", "", "test", "1"]];
-    assert_eq!(
-        seen,
-        wanted
-            .map(|row| row.map(str::to_owned))
-            .into_iter()
-            .collect()
-    );
+    assert_eq!(seen, wanted.map(|row| row.map(str::to_owned)).into_iter().collect());
 }
 
 #[test]
@@ -53,16 +44,9 @@ fn a_label_named_cluster_is_refused() {
         let with_flag = [&all[..], &flag].concat();
         for (more, arguments) in [("", &with_flag), ("labels = { cluster = \"x\" }", &all)] {
             let clusters = [("eu", ""), ("us", more)];
-            let output = service
-                .clusters(folder.path(), &clusters, arguments)
-                .output()
-                .unwrap();
+            let output = service.clusters(folder.path(), &clusters, arguments).output().unwrap();
             ends(&output, 2);
-            assert!(
-                stderr(&output).contains("the name of the cluster"),
-                "{}",
-                stderr(&output)
-            );
+            assert!(stderr(&output).contains("the name of the cluster"), "{}", stderr(&output));
         }
     }
 }
@@ -74,28 +58,18 @@ fn the_failure_of_a_cluster_is_reported_while_the_others_continue() {
     let clusters = [("eu", ""), ("ap", "client_id = \"nobody\"")];
     let follow = ["follow", "--patience", "0s"];
     let sink = Sink::start(vec![], TAKEN);
-    let push = [
-        "push", "--to", "influx", &sink.url, "--follow", "--state", "outbox",
-    ];
+    let push = ["push", "--to", "influx", &sink.url, "--follow", "--state", "outbox"];
     // Without --until, the cluster that answers is followed until the signal.
     let range = ["--since", "1h"];
     for command in [&follow[..], &push] {
         let all = [command, &range].concat();
         let mut command = service.clusters(folder.path(), &clusters, &all);
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let said = lines(child.stderr.take().unwrap());
         let line = said.recv_timeout(Duration::from_secs(120));
         terminate(&child);
         let status = child.wait().unwrap();
-        assert!(
-            line.as_ref()
-                .is_ok_and(|line| line.starts_with("error: ap: ")),
-            "{line:?}"
-        );
+        assert!(line.as_ref().is_ok_and(|line| line.starts_with("error: ap: ")), "{line:?}");
         assert_eq!(status.code(), Some(6));
     }
 }

@@ -46,19 +46,12 @@ struct Shared {
 impl Late {
     fn start(events: Vec<(i64, i64)>, behind_ms: i64) -> Self {
         let options = SandboxOptions::default();
-        let shared = Shared {
-            sandbox: Sandbox::new(options.clone()).unwrap(),
-            events,
-            behind_ms: 0,
-        };
+        let shared =
+            Shared { sandbox: Sandbox::new(options.clone()).unwrap(), events, behind_ms: 0 };
         let shared = Arc::new(Mutex::new(shared));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = Self {
-            url,
-            options,
-            shared: Arc::clone(&shared),
-        };
+        let service = Self { url, options, shared: Arc::clone(&shared) };
         if behind_ms > 0 {
             service.set_back(behind_ms);
         }
@@ -76,11 +69,8 @@ impl Late {
         let milliseconds = u32::try_from(behind_ms).unwrap();
         let mut shared = self.shared.lock().unwrap();
         shared.behind_ms = behind_ms;
-        let fault = Fault {
-            effect: FaultEffect::Date { milliseconds },
-            endpoint: None,
-            every: Some(1),
-        };
+        let fault =
+            Fault { effect: FaultEffect::Date { milliseconds }, endpoint: None, every: Some(1) };
         shared.sandbox.inject(fault).unwrap();
     }
 
@@ -89,10 +79,7 @@ impl Late {
         command.args(arguments).env_remove("TALLYFOLD_CONFIG");
         command.env("TALLYFOLD_CLUSTER_ENDPOINT", &self.url);
         command.env("TALLYFOLD_CLIENT_ID", &self.options.client_id);
-        command.env(
-            "TALLYFOLD_CLIENT_SECRET",
-            self.options.client_secret.expose(),
-        );
+        command.env("TALLYFOLD_CLIENT_SECRET", self.options.client_secret.expose());
         command.env("TALLYFOLD_CONTROL_AUDIENCE", &self.options.control_audience);
         command.env("NO_PROXY", "127.0.0.1");
         command
@@ -107,11 +94,7 @@ fn answer(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
         let mut words = line.split(' ');
         let (method, target) = (words.next()?, words.next()?);
         let mut shared = shared.lock().unwrap();
-        let Shared {
-            sandbox,
-            events,
-            behind_ms,
-        } = &mut *shared;
+        let Shared { sandbox, events, behind_ms } = &mut *shared;
         let unix_ms = unix_ms();
         events.retain(|(arrives_ms, at_ms)| {
             if *arrives_ms > unix_ms - *behind_ms {
@@ -128,14 +111,9 @@ fn answer(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
             sandbox.record(&event).unwrap();
             false
         });
-        let headers: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
-        let now = Now {
-            monotonic_ms: u64::try_from(unix_ms).unwrap(),
-            unix_ms,
-        };
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let now = Now { monotonic_ms: u64::try_from(unix_ms).unwrap(), unix_ms };
         let response = sandbox.handle(method, target, &headers, &body, now);
         drop(shared);
         let mut head = format!("HTTP/1.1 {} -\r\n", response.status);
@@ -161,9 +139,7 @@ const PACE: [&str; 4] = ["--window", "1s", "--reread", "300ms"];
 /// The number of events that a follow has counted at its end.
 fn followed(service: &Late, from_ms: i64, more: &[&str]) -> i64 {
     let (from, until) = (text(from_ms), text(from_ms + 3 * SECOND_MS));
-    let mut all = vec![
-        "follow", "--format", "ndjson", "--from", &from, "--until", &until,
-    ];
+    let mut all = vec!["follow", "--format", "ndjson", "--from", &from, "--until", &until];
     all.extend(PACE);
     all.extend(more);
     let output = service.tallyfold(&all).output().unwrap();
@@ -199,20 +175,10 @@ fn a_scrape_counts_late_events() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
     let (from, until) = (text(from_ms), text(from_ms + 3 * SECOND_MS));
-    let mut all = vec![
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--state",
-        state.to_str().unwrap(),
-    ];
+    let mut all = vec!["serve", "--listen", "127.0.0.1:0", "--state", state.to_str().unwrap()];
     all.extend(["--from", &from, "--until", &until, "--settle", "5s"]);
     all.extend(PACE);
-    let mut process = service
-        .tallyfold(&all)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut process = service.tallyfold(&all).stderr(Stdio::piped()).spawn().unwrap();
     let line = lines(process.stderr.take().unwrap()).recv().unwrap();
     let url = line.strip_prefix("serving ").unwrap().to_owned();
     let end = format!("_settled_until_seconds {}.000", from_ms / SECOND_MS + 3);
@@ -238,21 +204,11 @@ fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
     let service = Late::start(Vec::new(), 600_000);
     let (from, to) = (text(now_ms - 3_900_000), text(now_ms - 3_600_000));
     let range = ["--from", &from, "--to", &to, "--format", "json"];
-    let output = service
-        .tallyfold(&[&["delivery"], &range[..]].concat())
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&[&["delivery"], &range[..]].concat()).output().unwrap();
     ends(&output, 0);
     let said = stderr(&output);
-    assert!(
-        said.contains("warning") && said.contains("10 min ahead of the service's"),
-        "{said}"
-    );
-    assert!(
-        stdout(&output).contains("provisional"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(said.contains("warning") && said.contains("10 min ahead of the service's"), "{said}");
+    assert!(stdout(&output).contains("provisional"), "{}", stdout(&output));
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -286,11 +242,7 @@ fn a_check_with_a_clock_that_is_days_ahead_keeps_history_and_state() {
     service.set_back(AHEAD_MS);
     let output = check(None);
     ends(&output, 0);
-    assert!(
-        stderr(&output).contains("21600 min ahead"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("21600 min ahead"), "{}", stderr(&output));
     let after = pages();
     assert!(after.is_superset(&before), "{before:?} {after:?}");
     ends(&check(Some(unix_ms() - AHEAD_MS)), 0);
@@ -315,9 +267,7 @@ fn drive(service: &Late, call: &mut Call, now: Now) {
         let target = request.url().strip_prefix(&service.url).unwrap();
         let headers: Vec<(&str, &str)> = request.headers().collect();
         let body = request.body().unwrap_or_default();
-        let response = shared
-            .sandbox
-            .handle(request.method(), target, &headers, body, now);
+        let response = shared.sandbox.handle(request.method(), target, &headers, body, now);
         let json = [("content-type", "application/json")];
         assert!(call.head(response.status, &json).unwrap());
         call.chunk(&response.body).unwrap();
@@ -327,10 +277,7 @@ fn drive(service: &Late, call: &mut Call, now: Now) {
 
 /// The time of a run whose clock is this much ahead.
 fn ahead_by(ms: i64) -> Now {
-    Now {
-        monotonic_ms: 0,
-        unix_ms: unix_ms() + ms,
-    }
+    Now { monotonic_ms: 0, unix_ms: unix_ms() + ms }
 }
 
 /// The last quarter of an hour that has ended by this time.
@@ -352,12 +299,7 @@ fn future_state(service: &Late) -> String {
         panic!("a window is due");
     };
     drive(service, &mut next.call, now);
-    assert!(
-        follow
-            .settle(next.task, &mut next.call, now)
-            .unwrap()
-            .is_some()
-    );
+    assert!(follow.settle(next.task, &mut next.call, now).unwrap().is_some());
     follow.state()
 }
 
@@ -382,10 +324,7 @@ fn a_checkpoint_from_the_future_is_refused() {
     let range = ["collect", "--from", &from, "--to", &to];
     for format in ["table", "csv"] {
         let flags = ["--checkpoint", checkpoint, "--format", format];
-        let output = service
-            .tallyfold(&[&range[..], &flags].concat())
-            .output()
-            .unwrap();
+        let output = service.tallyfold(&[&range[..], &flags].concat()).output().unwrap();
         let said = stderr(&output);
         assert!(said.contains("from the future"), "{said}");
         ends(&output, 2);
@@ -400,16 +339,10 @@ fn a_state_from_the_future_is_refused() {
     let state = folder.path().join("state.json");
     fs::write(&state, future_state(&service)).unwrap();
     let state = state.to_str().unwrap();
-    let output = service
-        .tallyfold(&["follow", "--state", state])
-        .output()
-        .unwrap();
+    let output = service.tallyfold(&["follow", "--state", state]).output().unwrap();
     ends(&output, 2);
     let said = stderr(&output);
-    assert!(
-        said.contains("from the future") && said.contains("state.json"),
-        "{said}"
-    );
+    assert!(said.contains("from the future") && said.contains("state.json"), "{said}");
 }
 
 /// The exporter keeps its totals, and reports that it is unhealthy.
@@ -423,22 +356,11 @@ fn an_exporter_with_a_state_from_the_future_is_unhealthy() {
     fs::write(&state, ledger.to_json()).unwrap();
     let state = state.to_str().unwrap();
     let all = ["serve", "--listen", "127.0.0.1:0", "--state", state];
-    let mut process = service
-        .tallyfold(&all)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut process = service.tallyfold(&all).stderr(Stdio::piped()).spawn().unwrap();
     let said = lines(process.stderr.take().unwrap());
     let url = said.recv().unwrap();
-    let url = url
-        .strip_prefix("serving ")
-        .unwrap()
-        .replace("/metrics", "/healthz");
-    assert!(
-        said.iter()
-            .take(2)
-            .any(|line| line.contains("from the future"))
-    );
+    let url = url.strip_prefix("serving ").unwrap().replace("/metrics", "/healthz");
+    assert!(said.iter().take(2).any(|line| line.contains("from the future")));
     let health = fetch("GET", &url, "").unwrap();
     assert_eq!(health.status, 503);
     assert!(health.body.contains("from the future"), "{}", health.body);
@@ -453,11 +375,7 @@ fn totals_that_contradict_the_counts_are_reported() {
     {
         let mut shared = service.shared.lock().unwrap();
         let effect = FaultEffect::WrongTotal { amount: 1_007 };
-        let fault = Fault {
-            effect,
-            endpoint: None,
-            every: Some(1),
-        };
+        let fault = Fault { effect, endpoint: None, every: Some(1) };
         shared.sandbox.inject(fault).unwrap();
     }
     let end_ms = unix_ms() / 900_000 * 900_000 - 7_200_000;
@@ -492,29 +410,11 @@ fn totals_that_contradict_the_counts_are_reported() {
     }
     let totals = folder.path().join("totals.json");
     let state = totals.to_str().unwrap();
-    let all = [
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--state",
-        state,
-        "--from",
-        &from,
-        "--until",
-        &to,
-    ];
-    let mut process = service
-        .tallyfold(&all)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let all =
+        ["serve", "--listen", "127.0.0.1:0", "--state", state, "--from", &from, "--until", &to];
+    let mut process = service.tallyfold(&all).stderr(Stdio::piped()).spawn().unwrap();
     let said = lines(process.stderr.take().unwrap());
-    let url = said
-        .recv()
-        .unwrap()
-        .strip_prefix("serving ")
-        .unwrap()
-        .to_owned();
+    let url = said.recv().unwrap().strip_prefix("serving ").unwrap().to_owned();
     assert!(said.iter().take(2).any(|line| line.contains(wrong)));
     let counted = "tallyfold_exporter_contradictory_windows_total 1";
     let limit = Instant::now() + Duration::from_secs(120);
@@ -533,26 +433,12 @@ fn partly_covered_windows_are_named() {
     let hour = unix_ms() / hour_ms * hour_ms - 5 * hour_ms;
     let service = Late::start(vec![(hour, hour + 1_900_000), (hour, hour + 4_000_000)], 0);
     let (from, to) = (text(hour + hour_ms / 2), text(hour + 2 * hour_ms));
-    let all = [
-        "delivery",
-        "--from",
-        &from,
-        "--to",
-        &to,
-        "--by-window",
-        "1h",
-        "--format",
-        "csv",
-    ];
+    let all = ["delivery", "--from", &from, "--to", &to, "--by-window", "1h", "--format", "csv"];
     let output = service.tallyfold(&all).output().unwrap();
     ends(&output, 0);
     let said = stderr(&output);
     assert!(said.contains("counted only in part"), "{said}");
     let rows = stdout(&output);
-    let settled: Vec<bool> = rows
-        .lines()
-        .skip(1)
-        .map(|row| row.contains(",true,"))
-        .collect();
+    let settled: Vec<bool> = rows.lines().skip(1).map(|row| row.contains(",true,")).collect();
     assert_eq!(settled, [false, true], "{rows}");
 }

@@ -26,10 +26,7 @@ severity = "critical"
 "#;
 
 /// A range around the incident, a time during it, and a time after it.
-const NIGHT: [(&str, &str); 2] = [
-    ("from", "2026-11-22T20:00:00Z"),
-    ("to", "2026-11-22T22:00:00Z"),
-];
+const NIGHT: [(&str, &str); 2] = [("from", "2026-11-22T20:00:00Z"), ("to", "2026-11-22T22:00:00Z")];
 const DURING: &str = "2026-11-22T21:16:00Z";
 const AFTER: &str = "2026-11-22T23:01:00Z";
 
@@ -44,10 +41,7 @@ struct Assistant {
 
 impl Assistant {
     fn start(mut command: impl std::borrow::BorrowMut<Command>) -> Self {
-        let process = command
-            .borrow_mut()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+        let process = command.borrow_mut().stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = process.spawn().unwrap();
         let mut new = Self {
             stdin: process.stdin.take(),
@@ -168,11 +162,7 @@ fn both(
     }
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let own = tempfile::tempdir().unwrap();
-    fs::copy(
-        folder.path().join("health.toml"),
-        own.path().join("health.toml"),
-    )
-    .unwrap();
+    fs::copy(folder.path().join("health.toml"), own.path().join("health.toml")).unwrap();
     let output = command(service, &own, &flags).output().unwrap();
     let truth: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let mut found = assistant.call(tool, given);
@@ -213,29 +203,16 @@ fn tools_answer_ten_questions_as_the_commands_do() {
         let errors = rows.iter().map(|row| row["errors"].as_u64().unwrap());
         errors.sum::<u64>()
     };
-    assert_eq!(
-        errors(rows),
-        sources["clusters"][0]["totals"]["errors"].as_u64().unwrap()
-    );
+    assert_eq!(errors(rows), sources["clusters"][0]["totals"]["errors"].as_u64().unwrap());
     // 7. When was it worst?
     let asked = night(&[only, ("by_window", "15m"), ("top", "1000")]);
     let windows = both(&mut assistant, at, "delivery", &asked);
     let rows = windows["clusters"][0]["rows"].as_array().unwrap();
-    let worst = rows
-        .iter()
-        .max_by_key(|row| row["errors"].as_u64().unwrap());
+    let worst = rows.iter().max_by_key(|row| row["errors"].as_u64().unwrap());
     let worst = worst.unwrap()["start"].as_str().unwrap();
-    assert!(
-        ("2026-11-22T20:45:00Z".."2026-11-22T21:45:00Z").contains(&worst),
-        "{worst}"
-    );
+    assert!(("2026-11-22T20:45:00Z".."2026-11-22T21:45:00Z").contains(&worst), "{worst}");
     // 8. What explains it?
-    let causes = both(
-        &mut assistant,
-        at,
-        "explain",
-        &[("at", "2026-11-22T20:50:00Z")],
-    );
+    let causes = both(&mut assistant, at, "explain", &[("at", "2026-11-22T20:50:00Z")]);
     let cause = &causes["clusters"][0]["causes"][0];
     assert_eq!(cause["where"], json!({"integration": "Push Notifications"}));
     // 9. Do sources send as much as yesterday?
@@ -248,9 +225,7 @@ fn tools_answer_ten_questions_as_the_commands_do() {
     both(&mut assistant, at, "compare", &asked);
     // 10. Has somebody changed something?
     let page = assistant.call("audit_logs", json!({"per_page": 5}));
-    let output = command(&service, &folder, &["audit-logs", "--per-page", "5"])
-        .output()
-        .unwrap();
+    let output = command(&service, &folder, &["audit-logs", "--per-page", "5"]).output().unwrap();
     let truth: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(page["clusters"][0]["page"], truth);
     assert_eq!(assistant.end(), Some(0));
@@ -277,9 +252,7 @@ fn counts_of_rows_that_are_left_out_are_included() {
         for name in ["success", "errors", "filtered"] {
             let rows = cluster["rows"].as_array().unwrap();
             let shown: u64 = rows.iter().map(|row| row[name].as_u64().unwrap()).sum();
-            let left = found["left_out_counts"][0]["counts"][name]
-                .as_u64()
-                .unwrap();
+            let left = found["left_out_counts"][0]["counts"][name].as_u64().unwrap();
             assert_eq!(cluster["totals"][name], shown + left, "{name}");
         }
     }
@@ -287,10 +260,7 @@ fn counts_of_rows_that_are_left_out_are_included() {
         "delivery",
         json!({"from": "2026-11-01", "to": "2026-11-08", "by_window": "5m", "top": 1}),
     );
-    assert_eq!(
-        (&*code, &argument),
-        ("invalid_argument", &"by_window".into())
-    );
+    assert_eq!((&*code, &argument), ("invalid_argument", &"by_window".into()));
     assert!(text.contains("64000"), "{text}");
 }
 
@@ -339,10 +309,7 @@ fn tools_only_read_and_refuse_arguments_of_the_command() {
     assert_eq!(names, known.map(str::to_owned).into());
     for (arguments, argument) in [
         (json!({"output": "x"}), "output"),
-        (
-            json!({"cluster_endpoint": "http://127.0.0.1"}),
-            "cluster_endpoint",
-        ),
+        (json!({"cluster_endpoint": "http://127.0.0.1"}), "cluster_endpoint"),
         (json!({"config": "x"}), "config"),
         (json!({"since": "x"}), "since"),
         (json!({"since": 5}), "since"),
@@ -362,10 +329,7 @@ fn tools_only_read_and_refuse_arguments_of_the_command() {
     // Errors about files don't contain their names.
     fs::write(folder.path().join("health.toml"), "nonsense").unwrap();
     let (_, text, _) = assistant.refused("check", json!({}));
-    assert!(
-        text.contains("stderr") && !text.contains("health.toml"),
-        "{text}"
-    );
+    assert!(text.contains("stderr") && !text.contains("health.toml"), "{text}");
 }
 
 #[test]
@@ -375,16 +339,8 @@ fn an_error_quotes_the_argument_and_is_short() {
     for (arguments, argument, said) in [
         (json!({"__proto__": 1}), "__proto__", "__proto__: unknown"),
         (json!({"since": "--config=x"}), "since", "\"--config=x\""),
-        (
-            json!({"top": 1e30}),
-            "top",
-            "top: want a whole number of at most 64 bits",
-        ),
-        (
-            json!({"since": "999999999d"}),
-            "since",
-            "would begin before the year 0",
-        ),
+        (json!({"top": 1e30}), "top", "top: want a whole number of at most 64 bits"),
+        (json!({"since": "999999999d"}), "since", "would begin before the year 0"),
         (json!({"since": "a".repeat(10_000)}), "since", "aaaa…"),
         (
             json!({"where": [format!("integration={}", "a".repeat(3_000_000))]}),
@@ -398,19 +354,9 @@ fn an_error_quotes_the_argument_and_is_short() {
         assert!(text.chars().count() <= 2_001);
     }
     for (method, params, code, said) in [
-        (
-            "tools/call",
-            json!({"name": 5}),
-            -32602,
-            "want a text `name`",
-        ),
+        ("tools/call", json!({"name": 5}), -32602, "want a text `name`"),
         ("resources/read", json!({}), -32602, "want a text `uri`"),
-        (
-            "nothing/list",
-            json!({}),
-            -32601,
-            "unknown method \"nothing/list\"",
-        ),
+        ("nothing/list", json!({}), -32601, "unknown method \"nothing/list\""),
     ] {
         let error = assistant.ask(method, params)["error"].take();
         assert_eq!(error["code"], code, "{error}");
@@ -449,10 +395,7 @@ fn messages_that_are_not_requests_are_refused_or_ignored() {
         assert_eq!(answer["error"]["code"], -32600, "{line}: {answer}");
         assert_eq!(answer.get("id"), None, "{line}: {answer}");
     }
-    let long = format!(
-        r#"{{"jsonrpc": "2.0", "id": 7, "method": "{}"}}"#,
-        "a".repeat(17 << 20)
-    );
+    let long = format!(r#"{{"jsonrpc": "2.0", "id": 7, "method": "{}"}}"#, "a".repeat(17 << 20));
     for line in [
         r#"{"jsonrpc": "2.0", "id": 7, "result": {}}"#,
         r#"{"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}"#,
@@ -464,14 +407,8 @@ fn messages_that_are_not_requests_are_refused_or_ignored() {
     }
     assert_eq!(assistant.ask("ping", json!({}))["result"], json!({}));
     // A message may begin with a byte order mark.
-    line_of(
-        &mut assistant,
-        "\u{feff}{\"jsonrpc\": \"2.0\", \"id\": \"x\", \"method\": \"ping\"}",
-    );
-    assert_eq!(
-        assistant.answer(),
-        json!({"jsonrpc": "2.0", "id": "x", "result": {}})
-    );
+    line_of(&mut assistant, "\u{feff}{\"jsonrpc\": \"2.0\", \"id\": \"x\", \"method\": \"ping\"}");
+    assert_eq!(assistant.answer(), json!({"jsonrpc": "2.0", "id": "x", "result": {}}));
     assert_eq!(assistant.end(), Some(0));
 }
 
@@ -539,10 +476,7 @@ fn the_temporary_copies_of_a_check_are_removed_at_the_end() {
     assistant.call("check", json!({"at": DURING}));
     assert_eq!(fs::read_dir(own.path()).unwrap().count(), 1);
     // The end of stdin ends the process while a call is under way.
-    assistant.begin(
-        "tools/call",
-        json!({"name": "check", "arguments": {"at": AFTER}}),
-    );
+    assistant.begin("tools/call", json!({"name": "check", "arguments": {"at": AFTER}}));
     assert_eq!(assistant.end(), Some(0));
     assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
 }
@@ -577,9 +511,7 @@ fn a_check_copies_only_the_counts_of_the_history() {
     assistant.call("check", json!({"at": AFTER}));
     let copies = files(own.path());
     let names = |end: &str| {
-        let names = copies
-            .iter()
-            .filter(|path| path.to_str().unwrap().ends_with(end));
+        let names = copies.iter().filter(|path| path.to_str().unwrap().ends_with(end));
         names.count()
     };
     assert!(names(".page") > 0, "{copies:?}");
@@ -603,15 +535,9 @@ fn a_file_that_a_check_cannot_use_is_named_only_on_stderr() {
     let mut assistant = Assistant::start(command.stderr(Stdio::piped()));
     let said = lines(assistant.process.stderr.take().unwrap());
     let (_, text, _) = assistant.refused("check", json!({"at": AFTER}));
-    assert!(
-        text.contains("stderr contains the reason") && !text.contains(".page"),
-        "{text}"
-    );
+    assert!(text.contains("stderr contains the reason") && !text.contains(".page"), "{text}");
     let said = said.recv_timeout(Duration::from_secs(120)).unwrap();
-    assert!(
-        said.contains(".page: a later version has written this"),
-        "{said}"
-    );
+    assert!(said.contains(".page: a later version has written this"), "{said}");
     assert_eq!(assistant.end(), Some(0));
 }
 
@@ -629,12 +555,7 @@ fn a_check_at_an_earlier_time_works_after_a_later_check() {
 #[test]
 fn rules_and_the_last_check_are_resources() {
     let (service, folder) = world();
-    let output = command(
-        &service,
-        &folder,
-        &["check", "--at", DURING, "--format=json"],
-    )
-    .output();
+    let output = command(&service, &folder, &["check", "--at", DURING, "--format=json"]).output();
     let check: Value = serde_json::from_str(&stdout(&output.unwrap())).unwrap();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     let found = assistant.call("incidents", json!({}));
@@ -685,10 +606,7 @@ fn a_missing_setting_of_one_tool_is_named_only_on_stderr() {
         "{text}"
     );
     let said = said.recv_timeout(Duration::from_secs(120)).unwrap();
-    assert!(
-        said.contains("tallyfold.toml") && said.contains("base_url"),
-        "{said}"
-    );
+    assert!(said.contains("tallyfold.toml") && said.contains("base_url"), "{said}");
     let (_, text, _) = assistant.refused("audit_logs", json!({"page": 0}));
     assert!(text.contains("page: want 1 or more"), "{text}");
     assert_eq!(assistant.end(), Some(0));

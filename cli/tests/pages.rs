@@ -27,10 +27,7 @@ fn offered(words: &str) -> Option<Vec<String>> {
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         script.display()
     );
-    match Command::new("bash")
-        .args(["--norc", "-c", &program])
-        .output()
-    {
+    match Command::new("bash").args(["--norc", "-c", &program]).output() {
         Ok(output) => Some(text(&output).lines().map(str::to_owned).collect()),
         // Other tests of completions need no shell.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -46,38 +43,21 @@ fn bash_completes_commands_and_flags() {
     assert_eq!(commands, ["delivery"]);
     assert_eq!(offered("tallyfold doctor --js").unwrap(), ["--json"]);
     let dimensions = offered("tallyfold delivery --by ").unwrap();
-    assert!(
-        dimensions.contains(&"integration".to_owned()),
-        "{dimensions:?}"
-    );
-    assert_eq!(
-        offered("tallyfold delivery --where integ").unwrap(),
-        ["integration="]
-    );
+    assert!(dimensions.contains(&"integration".to_owned()), "{dimensions:?}");
+    assert_eq!(offered("tallyfold delivery --where integ").unwrap(), ["integration="]);
     assert!(
         offered("tallyfold follow --window 1").is_some_and(|steps| steps == ["15m", "1h", "1d"])
     );
-    assert_eq!(
-        offered("tallyfold collect --keep ").unwrap(),
-        ["windows", "1h", "1d", "total"]
-    );
+    assert_eq!(offered("tallyfold collect --keep ").unwrap(), ["windows", "1h", "1d", "total"]);
     assert_eq!(offered("tallyfold delivery --finest 5").unwrap(), ["5m"]);
     let formats = offered("tallyfold audit-logs --format ").unwrap_or_default();
-    assert!(
-        formats.is_empty() || formats == ["json", "table"],
-        "{formats:?}"
-    );
+    assert!(formats.is_empty() || formats == ["json", "table"], "{formats:?}");
 }
 
 #[test]
 fn bash_completes_files_only_where_a_flag_takes_a_path() {
     // Tests run in the folder of the crate, which has a Cargo.toml.
-    for takes_none in [
-        "--timeout Car",
-        "--header-env Car",
-        "--cluster-endpoint Car",
-        "--at Car",
-    ] {
+    for takes_none in ["--timeout Car", "--header-env Car", "--cluster-endpoint Car", "--at Car"] {
         let Some(offered) = offered(&format!("tallyfold check {takes_none}")) else {
             return;
         };
@@ -110,10 +90,7 @@ fn every_command_has_a_manual_page_that_the_formatter_accepts() {
     for entry in fs::read_dir(&into).unwrap() {
         let path = entry.unwrap().path();
         let page = fs::read_to_string(&path).unwrap();
-        assert!(
-            page.contains(".SH EXAMPLES") && page.contains(".SH SYNOPSIS"),
-            "{path:?}"
-        );
+        assert!(page.contains(".SH EXAMPLES") && page.contains(".SH SYNOPSIS"), "{path:?}");
         formatted(&path);
         names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
     }
@@ -121,37 +98,24 @@ fn every_command_has_a_manual_page_that_the_formatter_accepts() {
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| line.starts_with("  "));
     let named = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let named: Vec<&str> = named
-        .filter(|name| !name.is_empty() && *name != "help")
-        .collect();
+    let named: Vec<&str> = named.filter(|name| !name.is_empty() && *name != "help").collect();
     assert!(named.contains(&"doctor"), "{help}");
     for command in named {
-        assert!(
-            names.contains(&format!("tallyfold-{command}.1")),
-            "{command}: {names:?}"
-        );
+        assert!(names.contains(&format!("tallyfold-{command}.1")), "{command}: {names:?}");
     }
-    assert_eq!(
-        text(&tallyfold(&["man"])),
-        fs::read_to_string(into.join("tallyfold.1")).unwrap()
-    );
+    assert_eq!(text(&tallyfold(&["man"])), fs::read_to_string(into.join("tallyfold.1")).unwrap());
 }
 
 /// Formats a page, if there is a formatter, and checks that it prints no warnings.
 fn formatted(path: &std::path::Path) {
     let mut groff = Command::new("groff");
-    groff
-        .args(["-man", "-ww", "-Tascii", "-rLL=100n"])
-        .arg(path);
+    groff.args(["-man", "-ww", "-Tascii", "-rLL=100n"]).arg(path);
     match groff.output() {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(said.is_empty(), "{path:?}: {said}");
             let shown = text(&output);
-            assert!(
-                shown.contains("tallyfold") && shown.lines().count() > 10,
-                "{shown}"
-            );
+            assert!(shown.contains("tallyfold") && shown.lines().count() > 10, "{shown}");
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => panic!("{error}"),
@@ -169,13 +133,7 @@ fn a_file_in_place_of_the_folder_for_pages_is_refused() {
 /// Runs `tallyfold audit-logs` with a sandbox of its own.
 fn audit_logs(sandbox: &[&str], arguments: &[&str]) -> Output {
     let this = env!("CARGO_BIN_EXE_tallyfold");
-    let words = [
-        &["sandbox"],
-        sandbox,
-        &["--", this, "audit-logs"],
-        arguments,
-    ]
-    .concat();
+    let words = [&["sandbox"], sandbox, &["--", this, "audit-logs"], arguments].concat();
     tallyfold(&words)
 }
 
@@ -187,10 +145,7 @@ fn a_page_of_audit_logs_is_printed_unchanged() {
     let output = audit_logs(&["--fault", &fault], &[]);
     assert_eq!(text(&output), body);
     let output = audit_logs(&["--fault", &fault], &["--format", "table"]);
-    assert_eq!(
-        text(&output),
-        "$.n       12345678901234567890123.10\n$.ids[0]  1\n$.ids[1]  2\n"
-    );
+    assert_eq!(text(&output), "$.n       12345678901234567890123.10\n$.ids[0]  1\n$.ids[1]  2\n");
 }
 
 #[test]

@@ -14,12 +14,7 @@ use crate::support::{
 fn a_push_sends_exact_counts() {
     let service = Service::start();
     let sink = Sink::start(vec![], TAKEN);
-    let output = push(
-        &service,
-        "influx",
-        &sink.url,
-        &["--label", "env=test", "--format", "json"],
-    );
+    let output = push(&service, "influx", &sink.url, &["--label", "env=test", "--format", "json"]);
     ends(&output, 0);
     let requests = sink.all();
     let points = taken(&requests);
@@ -27,26 +22,15 @@ fn a_push_sends_exact_counts() {
     assert!(points.keys().all(|(series, _)| series.contains("env=test")));
     let report = report(&output);
     assert_eq!(report["samples"].as_u64().unwrap() as usize, points.len());
-    assert_eq!(
-        report["messages"].as_u64().unwrap() as usize,
-        requests.len()
-    );
+    assert_eq!(report["messages"].as_u64().unwrap() as usize, requests.len());
     assert_eq!(
         (report["retries"].as_u64(), report["cluster"].as_str()),
         (Some(0), Some("default"))
     );
     let sink = Sink::start(vec![], TAKEN);
-    let output = push(
-        &service,
-        "influx",
-        &sink.url,
-        &["--where", "integration=CRM"],
-    );
+    let output = push(&service, "influx", &sink.url, &["--where", "integration=CRM"]);
     ends(&output, 0);
-    assert_eq!(
-        sums(&taken(&sink.all())),
-        Sums::from([("CRM".to_owned(), truth()["CRM"])])
-    );
+    assert_eq!(sums(&taken(&sink.all())), Sums::from([("CRM".to_owned(), truth()["CRM"])]));
 }
 
 /// A push only sends settled windows, so its note suggests no option.
@@ -58,10 +42,7 @@ fn windows_that_may_still_change_are_left_out_with_a_note() {
     let output = service.tallyfold(&all).output().unwrap();
     ends(&output, 0);
     let said = stderr(&output);
-    assert!(
-        said.contains("were left out: their counts may still change"),
-        "{said}"
-    );
+    assert!(said.contains("were left out: their counts may still change"), "{said}");
     assert!(!said.contains("option"), "{said}");
 }
 
@@ -77,23 +58,15 @@ fn transient_failures_of_a_destination_are_retried() {
         Reply::Answer(413, "", ""),
     ];
     let sink = Sink::start(first, TAKEN);
-    let output = push(
-        &service,
-        "influx",
-        &sink.url,
-        &["--message-timeout", "2s", "--format", "json", "-v"],
-    );
+    let output =
+        push(&service, "influx", &sink.url, &["--message-timeout", "2s", "--format", "json", "-v"]);
     ends(&output, 0);
     let requests = sink.all();
     assert_eq!(sums(&taken(&requests)), expected());
     assert_eq!(report(&output)["retries"], 4);
     // After 413, messages are about half as large.
     assert!(requests[5].0.body.len() * 3 < requests[4].0.body.len() * 2);
-    assert!(
-        stderr(&output).contains("status 503"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("status 503"), "{}", stderr(&output));
 }
 
 #[test]
@@ -107,32 +80,14 @@ fn each_refusal_of_a_destination_has_its_exit_code() {
             ends(&output, code);
         }
         assert_eq!(sink.all().len(), 1);
-        assert!(
-            stdout(&output).contains("messages"),
-            "the report is written too"
-        );
+        assert!(stdout(&output).contains("messages"), "the report is written too");
     }
     let sink = Sink::start(vec![], BUSY);
-    ends(
-        &push(&service, "influx", &sink.url, &["--patience", "0s"]),
-        4,
-    );
-    ends(
-        &push(
-            &service,
-            "influx",
-            "http://127.0.0.1:1/write",
-            &["--patience", "0s"],
-        ),
-        4,
-    );
+    ends(&push(&service, "influx", &sink.url, &["--patience", "0s"]), 4);
+    ends(&push(&service, "influx", "http://127.0.0.1:1/write", &["--patience", "0s"]), 4);
     let body = r#"{"partialSuccess": {"rejectedDataPoints": "2", "errorMessage": "too old"}}"#;
     let sink = Sink::start(
-        vec![Reply::Answer(
-            200,
-            "content-type: application/json\r\n",
-            body,
-        )],
+        vec![Reply::Answer(200, "content-type: application/json\r\n", body)],
         Reply::Answer(200, "", "{}"),
     );
     let output = push(&service, "otlp-json", &sink.url, &[]);
@@ -149,15 +104,9 @@ fn a_destination_that_hangs_ends_the_push_in_time() {
         let all = ["push", "--to", "influx", &sink.url, flag, "2s"];
         let all = [&all[..], &["--patience", "1s"], &RANGE[..]].concat();
         let mut command = service.tallyfold(&all);
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Measures from the first message, because reading the service may take long on a slow machine.
-        sink.requests
-            .recv_timeout(Duration::from_secs(120))
-            .unwrap();
+        sink.requests.recv_timeout(Duration::from_secs(120)).unwrap();
         let started = std::time::Instant::now();
         let output = child.wait_with_output().unwrap();
         ends(&output, 4);
@@ -178,15 +127,7 @@ fn a_message_in_doubt_is_not_sent_twice() {
     assert!(report(&output)["unsure"].as_u64().unwrap() > 0);
     assert_eq!(sink.all().len(), 1);
     let sink = Sink::start(vec![Reply::Break], Reply::Answer(200, "", "{}"));
-    ends(
-        &push(
-            &service,
-            "otlp-json",
-            &sink.url,
-            &["--guarantee", "at_least_once"],
-        ),
-        0,
-    );
+    ends(&push(&service, "otlp-json", &sink.url, &["--guarantee", "at_least_once"]), 0);
 }
 
 #[test]
@@ -243,41 +184,25 @@ fn a_header_of_a_flag_replaces_the_configured_one_in_upper_or_lower_case() {
         command.env("NEW", "new").env("OLD", "old");
         command.output().unwrap()
     };
-    let output = send(&[
-        "--header-env",
-        "Authorization=NEW",
-        "--header-env",
-        "x-team=NEW",
-    ]);
+    let output = send(&["--header-env", "Authorization=NEW", "--header-env", "x-team=NEW"]);
     ends(&output, 0);
     let (request, _) = &sink.all()[0];
-    for (name, value) in [
-        ("authorization", "new"),
-        ("x-team", "new"),
-        ("x-kept", "old"),
-    ] {
+    for (name, value) in [("authorization", "new"), ("x-team", "new"), ("x-kept", "old")] {
         assert_eq!(request.headers[name], value, "{name}");
     }
     let output = send(&["--header-env", "X-A=NEW", "--header-env", "x-a=NEW"]);
     ends(&output, 2);
     let said = stderr(&output);
-    assert!(
-        said.contains("--header-env x-a: this header is given twice"),
-        "{said}"
-    );
+    assert!(said.contains("--header-env x-a: this header is given twice"), "{said}");
 }
 
 #[test]
 fn datagrams_contain_exact_counts() {
     let service = Service::start();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(120)))
-        .unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     // The buffer must hold all datagrams until the thread reads them.
-    socket2::SockRef::from(&socket)
-        .set_recv_buffer_size(1 << 20)
-        .unwrap();
+    socket2::SockRef::from(&socket).set_recv_buffer_size(1 << 20).unwrap();
     let url = format!("udp://{}", socket.local_addr().unwrap());
     let reader = std::thread::spawn(move || {
         let mut found = Sums::new();
@@ -305,10 +230,7 @@ fn datagrams_contain_exact_counts() {
     let output = push(&service, "dogstatsd", &url, &[]);
     ends(&output, 0);
     let address = url.strip_prefix("udp://").unwrap();
-    UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .send_to(b"end", address)
-        .unwrap();
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"end", address).unwrap();
     assert_eq!(reader.join().unwrap(), truth());
 }
 
@@ -321,10 +243,7 @@ fn a_datagram_that_the_system_refuses_was_not_sent() {
     ends(&output, 4);
     let said = String::from_utf8_lossy(&output.stderr);
     // A machine without a network has no route to that address.
-    let known = [
-        "the operating system does not permit it",
-        "no way to the server",
-    ];
+    let known = ["the operating system does not permit it", "no way to the server"];
     assert!(known.iter().any(|text| said.contains(text)), "{said}");
     let table = String::from_utf8_lossy(&output.stdout);
     let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
@@ -337,15 +256,9 @@ fn invalid_arguments_are_refused_before_anything_is_sent() {
     for (arguments, said) in [
         (&["push", "nowhere"][..], "[push.nowhere]"),
         (&["push", "https://example.com/secret"], "--to FORMAT"),
-        (
-            &["push", "--to", "csv", "http://127.0.0.1:1/"],
-            "possible values",
-        ),
+        (&["push", "--to", "csv", "http://127.0.0.1:1/"], "possible values"),
         (&["push", "--to", "otlp", "nowhere"], "URL"),
-        (
-            &["push", "--to", "otlp", "http://127.0.0.1:1/", "--follow"],
-            "--state",
-        ),
+        (&["push", "--to", "otlp", "http://127.0.0.1:1/", "--follow"], "--state"),
         (
             &[
                 "push",
@@ -359,47 +272,16 @@ fn invalid_arguments_are_refused_before_anything_is_sent() {
             "statsd",
         ),
         (
-            &[
-                "push",
-                "--to",
-                "influx",
-                "http://127.0.0.1:1/",
-                "--guarantee",
-                "at_most_once",
-            ],
+            &["push", "--to", "influx", "http://127.0.0.1:1/", "--guarantee", "at_most_once"],
             "guarantee",
         ),
+        (&["push", "--to", "otlp", "http://127.0.0.1:1/", "--label", "x"], "--label"),
         (
-            &[
-                "push",
-                "--to",
-                "otlp",
-                "http://127.0.0.1:1/",
-                "--label",
-                "x",
-            ],
-            "--label",
-        ),
-        (
-            &[
-                "push",
-                "--to",
-                "otlp",
-                "http://127.0.0.1:1/",
-                "--label",
-                "integration=x",
-            ],
+            &["push", "--to", "otlp", "http://127.0.0.1:1/", "--label", "integration=x"],
             "integration",
         ),
         (
-            &[
-                "push",
-                "--to",
-                "otlp",
-                "http://127.0.0.1:1/",
-                "--header-env",
-                "a=NOT_THERE",
-            ],
+            &["push", "--to", "otlp", "http://127.0.0.1:1/", "--header-env", "a=NOT_THERE"],
             "--header-env a: ",
         ),
         (
@@ -425,27 +307,13 @@ fn invalid_arguments_are_refused_before_anything_is_sent() {
             "--header-file authorization: ",
         ),
         (
-            &[
-                "push",
-                "--to",
-                "otlp",
-                "http://127.0.0.1:1/",
-                "--header-env",
-                "/secret==",
-            ],
+            &["push", "--to", "otlp", "http://127.0.0.1:1/", "--header-env", "/secret=="],
             "want a header's name",
         ),
     ] {
-        let output = service
-            .tallyfold(&[arguments, &RANGE[..]].concat())
-            .output()
-            .unwrap();
+        let output = service.tallyfold(&[arguments, &RANGE[..]].concat()).output().unwrap();
         ends(&output, 2);
-        assert!(
-            stderr(&output).contains(said),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains(said), "{arguments:?}: {}", stderr(&output));
         assert!(!stderr(&output).contains("/secret"));
     }
 }
@@ -454,22 +322,9 @@ fn invalid_arguments_are_refused_before_anything_is_sent() {
 fn after_a_signal_the_current_message_ends_and_the_report_is_written() {
     let service = Service::start();
     let sink = Sink::start(vec![], Reply::Late(Duration::from_millis(400)));
-    let all = [
-        "push",
-        "--to",
-        "otlp-json",
-        &sink.url,
-        "--max-bytes",
-        "3000",
-        "--format",
-        "json",
-    ];
+    let all = ["push", "--to", "otlp-json", &sink.url, "--max-bytes", "3000", "--format", "json"];
     let mut command = service.tallyfold(&[&all[..], &RANGE[..]].concat());
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let first = sink.requests.recv_timeout(Duration::from_secs(120));
     terminate(&child);
     let output = child.wait_with_output().unwrap();
@@ -477,10 +332,7 @@ fn after_a_signal_the_current_message_ends_and_the_report_is_written() {
     // The push was not finished, so the exit code shows the signal.
     ends(&output, 143);
     let report = report(&output);
-    assert_eq!(
-        report["messages"].as_u64().unwrap() as usize,
-        1 + sink.all().len()
-    );
+    assert_eq!(report["messages"].as_u64().unwrap() as usize, 1 + sink.all().len());
     assert_eq!(report["unsure"], 0);
     assert!(report["samples"].as_u64().unwrap() > 0);
 }

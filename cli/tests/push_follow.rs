@@ -20,21 +20,10 @@ fn kills_at_any_moment_neither_lose_nor_double_counts() {
     let mut points = Points::new();
     let mut kills = 0;
     loop {
-        let all = [
-            "push",
-            "--to",
-            "influx",
-            &sink.url,
-            "--follow",
-            "--state",
-            state.to_str().unwrap(),
-        ];
+        let all =
+            ["push", "--to", "influx", &sink.url, "--follow", "--state", state.to_str().unwrap()];
         let mut command = service.tallyfold(&[&all[..], &RANGE[..]].concat());
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Kills the process a little after this many messages.
         let mut left = 1 + draw.below(3);
         let status = loop {
@@ -91,11 +80,7 @@ fn with_graceful_stops_each_sample_is_sent_once() {
         ];
         let mut command =
             service.tallyfold(&[&all[..], &RANGE[..], &["--format", "json"]].concat());
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut left = 1 + draw.below(3);
         // The command ends by itself once everything is sent.
         while left > 0 && child.try_wait().unwrap().is_none() {
@@ -126,9 +111,8 @@ fn otlp_sums(bodies: &[Vec<u8>]) -> Sums {
     let mut sums = Sums::new();
     for body in bodies {
         let message: serde_json::Value = serde_json::from_slice(body).unwrap();
-        let metrics = message["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
-            .as_array()
-            .unwrap();
+        let metrics =
+            message["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
         for metric in metrics {
             let name = metric["name"].as_str().unwrap();
             let place = ["success", "errors", "filtered"]
@@ -137,13 +121,10 @@ fn otlp_sums(bodies: &[Vec<u8>]) -> Sums {
                 .unwrap();
             for point in metric["sum"]["dataPoints"].as_array().unwrap() {
                 let attributes = point["attributes"].as_array().unwrap();
-                let of = attributes
-                    .iter()
-                    .find(|one| one["key"] == "integration")
-                    .unwrap();
+                let of = attributes.iter().find(|one| one["key"] == "integration").unwrap();
                 let value: i128 = point["asInt"].as_str().unwrap().parse().unwrap();
-                sums.entry(of["value"]["stringValue"].as_str().unwrap().to_owned())
-                    .or_default()[place] += value;
+                sums.entry(of["value"]["stringValue"].as_str().unwrap().to_owned()).or_default()
+                    [place] += value;
             }
         }
     }
@@ -155,13 +136,7 @@ fn a_revision_stays_pending_while_the_destination_is_down() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
-    let more = [
-        "--follow",
-        "--state",
-        state.to_str().unwrap(),
-        "--patience",
-        "0s",
-    ];
+    let more = ["--follow", "--state", state.to_str().unwrap(), "--patience", "0s"];
     let down = Sink::start(vec![TAKEN, TAKEN], BUSY);
     ends(&push(&service, "influx", &down.url, &more), 4);
     let mut points = taken(&down.all());
@@ -199,11 +174,7 @@ fn a_revision_stays_pending_while_the_destination_is_down() {
     fs::write(&state, bytes).unwrap();
     let output = push(&service, "influx", &up.url, &more);
     ends(&output, 2);
-    assert!(
-        stderr(&output).contains("outbox.json"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("outbox.json"), "{}", stderr(&output));
 }
 
 #[test]
@@ -223,16 +194,9 @@ fn on_a_full_disk_nothing_is_sent() {
         "--state",
         state.to_str().unwrap(),
     ];
-    let output = service
-        .on_full_disk(&[&all[..], &RANGE[..]].concat())
-        .output()
-        .unwrap();
+    let output = service.on_full_disk(&[&all[..], &RANGE[..]].concat()).output().unwrap();
     ends(&output, 2);
-    assert!(
-        stderr(&output).contains("can't write"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("can't write"), "{}", stderr(&output));
     assert!(sink.all().is_empty());
 }
 
@@ -294,15 +258,7 @@ fn follow_otlp(
     more: &[&str],
 ) -> std::process::Output {
     let state = state.to_str().unwrap();
-    let usual = [
-        "--max-bytes",
-        "3000",
-        "--follow",
-        "--state",
-        state,
-        "--format",
-        "json",
-    ];
+    let usual = ["--max-bytes", "3000", "--follow", "--state", state, "--format", "json"];
     push(service, "otlp-json", url, &[&usual[..], more].concat())
 }
 
@@ -324,15 +280,8 @@ fn a_kill_while_a_message_is_sent_is_reported_at_the_next_start() {
         state.to_str().unwrap(),
     ];
     let mut command = service.tallyfold(&[&all[..], &RANGE[..]].concat());
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let first = slow
-        .requests
-        .recv_timeout(Duration::from_secs(120))
-        .unwrap();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let first = slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
 
@@ -340,22 +289,13 @@ fn a_kill_while_a_message_is_sent_is_reported_at_the_next_start() {
     let output = follow_otlp(&service, &up.url, &state, &["--moved"]);
     ends(&output, 5);
     let said = stderr(&output);
-    assert!(
-        said.contains("an earlier run ended while it was sending"),
-        "{said}"
-    );
+    assert!(said.contains("an earlier run ended while it was sending"), "{said}");
     assert!(report(&output)["unsure"].as_u64().unwrap() > 0);
     let bodies = |sink: &Sink| -> Vec<Vec<u8>> {
-        sink.all()
-            .into_iter()
-            .map(|(request, _)| request.body)
-            .collect()
+        sink.all().into_iter().map(|(request, _)| request.body).collect()
     };
     // The message is not sent again, and nothing else is missing.
-    assert_eq!(
-        otlp_sums(&[vec![first.0.body], bodies(&up)].concat()),
-        truth()
-    );
+    assert_eq!(otlp_sums(&[vec![first.0.body], bodies(&up)].concat()), truth());
     // The message is reported only once.
     let output = follow_otlp(&service, &up.url, &state, &[]);
     ends(&output, 0);
@@ -391,9 +331,7 @@ fn samples_in_doubt_are_reported_even_if_the_next_run_is_killed_too() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        slow.requests
-            .recv_timeout(Duration::from_secs(120))
-            .unwrap();
+        slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -430,15 +368,10 @@ fn samples_in_doubt_are_reported_after_a_drop() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    slow.requests
-        .recv_timeout(Duration::from_secs(120))
-        .unwrap();
+    slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let dropped = service
-        .tallyfold(&["push", "drop", "--state", path])
-        .output()
-        .unwrap();
+    let dropped = service.tallyfold(&["push", "drop", "--state", path]).output().unwrap();
     ends(&dropped, 0);
     let said = stderr(&dropped);
     assert!(said.contains("the next push reports"), "{said}");
@@ -467,19 +400,11 @@ fn a_message_that_was_never_sent_is_not_in_doubt() {
     let more = ["--patience", "0s", "--message-timeout", "300ms", "--moved"];
     let output = follow_otlp(&service, &silent, &state, &more);
     ends(&output, 4);
-    assert!(
-        stderr(&output).contains("no connection in time"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("no connection in time"), "{}", stderr(&output));
     assert_eq!(report(&output)["unsure"], 0);
     let output = follow_otlp(&service, &sink.url, &state, &["--moved"]);
     ends(&output, 0);
-    let sent: Vec<Vec<u8>> = sink
-        .all()
-        .into_iter()
-        .map(|(request, _)| request.body)
-        .collect();
+    let sent: Vec<Vec<u8>> = sink.all().into_iter().map(|(request, _)| request.body).collect();
     assert_eq!(otlp_sums(&sent), truth());
 }
 
@@ -492,19 +417,11 @@ fn a_web_page_as_the_response_loses_no_counts() {
     let login = Sink::start(vec![], page);
     let output = follow_otlp(&service, &login.url, &state, &[]);
     ends(&output, 5);
-    assert!(
-        stderr(&output).contains("html_response: a web page answers"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("html_response: a web page answers"), "{}", stderr(&output));
     assert_eq!(report(&output)["samples"], 0);
     let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
     ends(&follow_otlp(&service, &sink.url, &state, &["--moved"]), 0);
-    let sent: Vec<Vec<u8>> = sink
-        .all()
-        .into_iter()
-        .map(|(request, _)| request.body)
-        .collect();
+    let sent: Vec<Vec<u8>> = sink.all().into_iter().map(|(request, _)| request.body).collect();
     assert_eq!(otlp_sums(&sent), truth());
 }
 
@@ -518,10 +435,7 @@ fn only_its_owner_can_read_a_state() {
     let state = folder.path().join("outbox.json");
     let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
     ends(&follow_otlp(&service, &sink.url, &state, &[]), 0);
-    assert_eq!(
-        fs::metadata(&state).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -540,20 +454,12 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
     assert!(said.contains("try: tallyfold push drop --state"), "{said}");
     assert_eq!(old.all().len(), 1);
 
-    let drop = || {
-        service
-            .tallyfold(&["push", "drop", "--state", path])
-            .output()
-            .unwrap()
-    };
+    let drop = || service.tallyfold(&["push", "drop", "--state", path]).output().unwrap();
     let dropped = drop();
     ends(&dropped, 0);
     let said = stderr(&dropped);
     let lost = "dropped revision 0 of [2025-03-01T00:00:00Z, 2025-03-01T00:15:00Z), which was for remote-write; 0 of its";
-    assert!(
-        said.starts_with(lost) && said.contains("success by +"),
-        "{said}"
-    );
+    assert!(said.starts_with(lost) && said.contains("success by +"), "{said}");
     assert_eq!(stderr(&drop()), "nothing is pending\n");
 
     // The later revisions are sent.
@@ -593,10 +499,7 @@ impl Cumulative {
                 let time: u64 = text("timeUnixNano").parse().unwrap();
                 assert!(time > start.parse().unwrap());
                 let value: i128 = text("asInt").parse().unwrap();
-                let series = (
-                    place,
-                    point["attributes"][0]["value"]["stringValue"].to_string(),
-                );
+                let series = (place, point["attributes"][0]["value"]["stringValue"].to_string());
                 if let Some((before, total)) = self.newest.insert(series, (time, value)) {
                     assert!(time >= before && value >= total, "{value} after {total}");
                     // A message that is sent again is the same.
@@ -620,16 +523,7 @@ impl Cumulative {
 /// The arguments of a push that sends totals in several messages.
 fn cumulative<'a>(format: &'a str, url: &'a str, state: &'a str) -> Vec<&'a str> {
     let usual = ["--max-bytes", "3000", "--format", "json"];
-    let all = [
-        "push",
-        "--to",
-        format,
-        url,
-        "--follow",
-        "--cumulative",
-        "--state",
-        state,
-    ];
+    let all = ["push", "--to", format, url, "--follow", "--cumulative", "--state", state];
     [&all[..], &usual[..]].concat()
 }
 
@@ -646,12 +540,8 @@ fn totals_become_exact_despite_kills_and_failures() {
     let mut kills = 0;
     loop {
         let all = [&cumulative("otlp-json", &sink.url, state)[..], &RANGE[..]].concat();
-        let mut child = service
-            .tallyfold(&all)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child =
+            service.tallyfold(&all).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut left = 1 + draw.below(4);
         let status = loop {
             match sink.requests.recv_timeout(Duration::from_millis(20)) {
@@ -677,9 +567,7 @@ fn totals_become_exact_despite_kills_and_failures() {
         kills += 1;
     }
     assert!(kills >= 5, "{kills}");
-    sink.all()
-        .iter()
-        .for_each(|(request, _)| received.take(&request.body));
+    sink.all().iter().for_each(|(request, _)| received.take(&request.body));
     assert_eq!(received.sums(), truth());
     assert!(received.repeated > 0);
     // Without anything new, the same totals are sent once more, with the same start.
@@ -689,8 +577,7 @@ fn totals_become_exact_despite_kills_and_failures() {
     assert_eq!(report(&output)["unsure"], 0);
     let last = sink.all();
     assert!(!last.is_empty());
-    last.iter()
-        .for_each(|(request, _)| received.take(&request.body));
+    last.iter().for_each(|(request, _)| received.take(&request.body));
     assert_eq!(received.sums(), truth());
 }
 
@@ -704,10 +591,7 @@ fn unchanged_totals_are_sent_again_even_after_an_outage() {
     let all = [&cumulative("otlp-json", &first.url, state)[..], &RANGE[..]].concat();
     ends(&service.tallyfold(&all).output().unwrap(), 0);
     let mut received = Cumulative::default();
-    first
-        .all()
-        .iter()
-        .for_each(|(request, _)| received.take(&request.body));
+    first.all().iter().for_each(|(request, _)| received.take(&request.body));
     assert_eq!(received.sums(), truth());
 
     // A destination that fails is an error, but no counts are lost.
@@ -719,24 +603,14 @@ fn unchanged_totals_are_sent_again_even_after_an_outage() {
     assert_eq!(report(&output)["unsure"], 0);
 
     // Another destination gets all totals at once, because totals are not bound to a destination. Its first response is an error.
-    let other = Sink::start(
-        vec![Reply::Answer(500, "", "boom")],
-        Reply::Answer(200, "", "{}"),
-    );
+    let other = Sink::start(vec![Reply::Answer(500, "", "boom")], Reply::Answer(200, "", "{}"));
     let begin = ["--from", RANGE[1], "--every", "1s"];
     let all = [&cumulative("otlp-json", &other.url, state)[..], &begin[..]].concat();
     let mut command = service.tallyfold(&all);
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut times = 0;
     while times < 4 {
-        let (request, _) = other
-            .requests
-            .recv_timeout(Duration::from_secs(120))
-            .unwrap();
+        let (request, _) = other.requests.recv_timeout(Duration::from_secs(120)).unwrap();
         let before = received.newest.values().map(|(time, _)| *time).max();
         received.take(&request.body);
         times += usize::from(received.newest.values().map(|(time, _)| *time).max() > before);
@@ -751,10 +625,7 @@ fn unchanged_totals_are_sent_again_even_after_an_outage() {
     let output = child.wait_with_output().unwrap();
     ends(&output, 0);
     let said = stderr(&output);
-    assert!(
-        said.contains("status 500: boom); the next totals make up for it"),
-        "{said}"
-    );
+    assert!(said.contains("status 500: boom); the next totals make up for it"), "{said}");
 }
 
 #[test]
@@ -766,16 +637,9 @@ fn totals_continue_from_an_older_state_that_was_restored() {
     let path = state.to_str().unwrap();
     let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
     let all = [&cumulative("otlp-json", &sink.url, path)[..], &RANGE[..]].concat();
-    let mut child = service
-        .tallyfold(&all)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (request, _) = sink
-        .requests
-        .recv_timeout(Duration::from_secs(120))
-        .unwrap();
+    let mut child =
+        service.tallyfold(&all).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (request, _) = sink.requests.recv_timeout(Duration::from_secs(120)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let mut before = Cumulative::default();
@@ -787,18 +651,14 @@ fn totals_continue_from_an_older_state_that_was_restored() {
     ends(&service.tallyfold(&all).output().unwrap(), 0);
     // The destination gets totals that are smaller than before and have the same start, and in the end the exact totals.
     let mut after = Cumulative::default();
-    sink.all()
-        .iter()
-        .for_each(|(request, _)| after.take(&request.body));
+    sink.all().iter().for_each(|(request, _)| after.take(&request.body));
     assert_eq!(after.start, before.start);
     assert_eq!(after.sums(), truth());
     // Totals that begin anew have a new start.
     fs::remove_file(&state).unwrap();
     ends(&service.tallyfold(&all).output().unwrap(), 0);
     let mut anew = Cumulative::default();
-    sink.all()
-        .iter()
-        .for_each(|(request, _)| anew.take(&request.body));
+    sink.all().iter().for_each(|(request, _)| anew.take(&request.body));
     assert_eq!(anew.sums(), truth());
     assert_ne!(anew.start, before.start);
 }
@@ -812,34 +672,21 @@ fn totals_need_a_suitable_format_and_their_own_state() {
     let (outbox, totals) = (outbox.to_str().unwrap(), totals.to_str().unwrap());
     let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
     let refused = |arguments: &[&str], code: i32, words: &str| {
-        let output = service
-            .tallyfold(&[arguments, &RANGE[..]].concat())
-            .output()
-            .unwrap();
+        let output = service.tallyfold(&[arguments, &RANGE[..]].concat()).output().unwrap();
         ends(&output, code);
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     };
     let wrong = cumulative("remote-write", &sink.url, totals);
-    refused(
-        &wrong,
-        2,
-        "--cumulative: remote-write has no running totals; want otlp or otlp-json",
-    );
+    refused(&wrong, 2, "--cumulative: remote-write has no running totals; want otlp or otlp-json");
     let right = cumulative("otlp-json", &sink.url, totals);
     for (more, words) in [
-        (
-            ["--every", "10ms"],
-            "--every: want a length of time of 1s or more",
-        ),
+        (["--every", "10ms"], "--every: want a length of time of 1s or more"),
         (["--guarantee", "at_most_once"], "--guarantee"),
     ] {
         refused(&[&right[..], &more[..]].concat(), 2, words);
     }
     // The state of a push of changes can't be used for totals, and the state of totals can't be used for changes.
-    ends(
-        &follow_otlp(&service, &sink.url, std::path::Path::new(outbox), &[]),
-        0,
-    );
+    ends(&follow_otlp(&service, &sink.url, std::path::Path::new(outbox), &[]), 0);
     refused(&cumulative("otlp-json", &sink.url, outbox), 2, "ledger");
     let all = [&right[..], &RANGE[..]].concat();
     ends(&service.tallyfold(&all).output().unwrap(), 0);

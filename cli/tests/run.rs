@@ -42,11 +42,8 @@ impl Logged {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sandbox = Sandbox::new(options.clone()).unwrap();
         // Each response has a `Date`, as from a real server.
-        let dated = Fault {
-            effect: FaultEffect::Date { milliseconds: 0 },
-            endpoint: None,
-            every: Some(1),
-        };
+        let dated =
+            Fault { effect: FaultEffect::Date { milliseconds: 0 }, endpoint: None, every: Some(1) };
         sandbox.inject(dated).unwrap();
         let service = Self {
             url: format!("http://{}", listener.local_addr().unwrap()),
@@ -146,19 +143,11 @@ fn answer(stream: TcpStream, sandbox: &Mutex<Sandbox>, log: &Mutex<Log>) -> Opti
         let (line, Received { headers, body }) = read_request(&mut reader)?;
         let mut words = line.split(' ');
         let (method, target) = (words.next()?, words.next()?);
-        let headers: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let unix_ms = unix_ms();
-        let now = Now {
-            monotonic_ms: u64::try_from(unix_ms).unwrap(),
-            unix_ms,
-        };
-        let response = sandbox
-            .lock()
-            .unwrap()
-            .handle(method, target, &headers, &body, now);
+        let now = Now { monotonic_ms: u64::try_from(unix_ms).unwrap(), unix_ms };
+        let response = sandbox.lock().unwrap().handle(method, target, &headers, &body, now);
         log.lock().unwrap().push((target.to_owned(), body));
         let mut head = format!("HTTP/1.1 {} -\r\n", response.status);
         for (name, value) in &response.headers {
@@ -182,11 +171,7 @@ impl Running {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = lines(process.stderr.take().unwrap());
         let url = after(&said, "serving ");
-        Self {
-            process,
-            url: url.trim_end_matches("/metrics").to_owned(),
-            said,
-        }
+        Self { process, url: url.trim_end_matches("/metrics").to_owned(), said }
     }
 
     /// Waits for a line on stderr that contains `what`, and returns the rest of that line.
@@ -226,9 +211,7 @@ impl Running {
 fn after(said: &Receiver<String>, what: &str) -> String {
     let mut before = Vec::new();
     loop {
-        let line = said
-            .recv_timeout(WAIT)
-            .unwrap_or_else(|_| panic!("{what}: {before:?}"));
+        let line = said.recv_timeout(WAIT).unwrap_or_else(|_| panic!("{what}: {before:?}"));
         if let Some((_, rest)) = line.split_once(what) {
             return rest.to_owned();
         }
@@ -263,10 +246,7 @@ fn totals(text: &str) -> Sums {
 fn of_push(text: &str, metric: &str, push: &str) -> f64 {
     let start = format!("tallyfold_run_push_{metric}{{cluster=\"eu\",push=\"{push}\"}} ");
     let value = text.lines().find_map(|line| line.strip_prefix(&start));
-    value
-        .unwrap_or_else(|| panic!("{start}: {text}"))
-        .parse()
-        .unwrap()
+    value.unwrap_or_else(|| panic!("{start}: {text}")).parse().unwrap()
 }
 
 /// Adds the points that a destination receives, until their sums are the expected ones.
@@ -323,9 +303,7 @@ fn each_window_is_requested_once_and_a_destination_that_is_down_delays_no_other(
 #[test]
 fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_everything() {
     // The late event has to arrive before the window settles. On a slow machine, six seconds are not enough.
-    let found = [6, 30, 100]
-        .into_iter()
-        .find(|seconds| late_events(*seconds));
+    let found = [6, 30, 100].into_iter().find(|seconds| late_events(*seconds));
     assert!(found.is_some(), "the window has settled too early");
 }
 
@@ -352,10 +330,8 @@ fn late_events(seconds: i64) -> bool {
         "--until",
         &text(end_ms),
     ];
-    let (well, busy) = (
-        Sink::start(vec![], TAKEN),
-        Sink::start(vec![Reply::Answer(503, "", "busy"); 4], TAKEN),
-    );
+    let (well, busy) =
+        (Sink::start(vec![], TAKEN), Sink::start(vec![Reply::Answer(503, "", "busy"); 4], TAKEN));
     let pushes = [("well", &*well.url), ("busy", &busy.url)];
     let running = Running::start(&mut service.run(folder.path(), &pushes, &more));
     let mut points = Points::new();
@@ -373,10 +349,7 @@ fn late_events(seconds: i64) -> bool {
     // Three parts read the window about once a second, and share the responses.
     let after = service.readings().values().sum::<usize>();
     let most = usize::try_from(seconds).unwrap() + 4;
-    assert!(
-        (before + 1..=most).contains(&after),
-        "{before} {after} {most}"
-    );
+    assert!((before + 1..=most).contains(&after), "{before} {after} {most}");
     true
 }
 
@@ -418,14 +391,7 @@ fn rules_and_the_dashboard_share_responses() {
     }
     let (sink, chat) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
     let from = Timestamp::from_unix_ms(start_ms).unwrap().to_string();
-    let more = [
-        "--from",
-        &from,
-        "--settle",
-        "1s",
-        "--trust-header",
-        "x-user",
-    ];
+    let more = ["--from", &from, "--settle", "1s", "--trust-header", "x-user"];
     let mut command = service.run(folder.path(), &[("one", &sink.url)], &more);
     let chat_section = format!(
         "notify = [\"webhook.chat\"]\ndashboard = \"127.0.0.1:0\"\n[webhook.chat]\nurl = {:?}\n",
@@ -435,28 +401,17 @@ fn rules_and_the_dashboard_share_responses() {
     let running = Running::start(&mut command);
     let address = running.said("dashboard ");
     let incident = running.said("firing ");
-    assert!(
-        incident.contains("warning: integration email: 80% of events filtered"),
-        "{incident}"
-    );
+    assert!(incident.contains("warning: integration email: 80% of events filtered"), "{incident}");
     let told = chat.requests.recv_timeout(WAIT).unwrap().0;
     let told = String::from_utf8(told.body).unwrap();
-    assert!(
-        told.contains("integration email: 80% of events filtered"),
-        "{told}"
-    );
+    assert!(told.contains("integration email: 80% of events filtered"), "{told}");
     let counts = Sums::from([("email".to_owned(), [120, 0, 160])]);
     receive(&sink, &mut Points::new(), &counts);
     let scraped = running.until(|text| text.contains("tallyfold_run_check_healthy 1\n"));
     let incidents = "tallyfold_run_incidents{cluster=\"eu\",severity=\"warning\"} 1\n";
     assert!(scraped.contains(incidents), "{scraped}");
     // The page counts by one dimension, the rules by two.
-    let time = |ms| {
-        Timestamp::from_unix_ms(ms)
-            .unwrap()
-            .to_string()
-            .replace(':', "%3A")
-    };
+    let time = |ms| Timestamp::from_unix_ms(ms).unwrap().to_string().replace(':', "%3A");
     let (from, to) = (time(start_ms), time(start_ms + 6 * step_ms));
     let path = format!(
         "/c/eu/v1.1/analytics/event_delivery/windows?start={from}&end={to}&window=15m&dimensions=integration"
@@ -471,9 +426,7 @@ fn rules_and_the_dashboard_share_responses() {
         let text = String::from_utf8_lossy(body);
         text.contains("\"integration\",\"reason\"")
     });
-    let often = wide
-        .clone()
-        .map(|body| (String::from_utf8_lossy(body), readings[body]));
+    let often = wide.clone().map(|body| (String::from_utf8_lossy(body), readings[body]));
     let twice: Vec<_> = often.filter(|(_, times)| *times > 1).collect();
     assert!(twice.is_empty(), "read more than once: {twice:?}");
     // The others are windows that had settled when the page was opened.
@@ -500,10 +453,7 @@ fn rules_and_the_dashboard_share_responses() {
     );
     terminate(&running.process);
     let said: Vec<String> = running.said.iter().collect();
-    assert!(
-        !said.iter().any(|line| line.contains("firing ")),
-        "{said:?}"
-    );
+    assert!(!said.iter().any(|line| line.contains("firing ")), "{said:?}");
 }
 
 #[test]
@@ -523,11 +473,7 @@ fn a_refused_secret_is_not_tried_again_for_each_window() {
     thread::sleep(Duration::from_secs(1));
     // The client remembers a refusal for ten seconds.
     let most = 4 + begun.elapsed().as_secs() as usize / 10;
-    assert!(
-        service.others() <= most,
-        "{} token requests",
-        service.others()
-    );
+    assert!(service.others() <= most, "{} token requests", service.others());
     terminate(&running.process);
 }
 
@@ -536,10 +482,8 @@ fn samples_that_are_lost_are_counted_and_make_the_push_unhealthy() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let refusals = vec![Reply::Answer(500, "", ""); 2];
-    let sink = Sink::start(
-        refusals,
-        Reply::Answer(200, "content-type: application/json\r\n", "{}"),
-    );
+    let sink =
+        Sink::start(refusals, Reply::Answer(200, "content-type: application/json\r\n", "{}"));
     let mut command = service.run(folder.path(), &[("one", &sink.url)], &RANGE);
     let path = folder.path().join("t.toml");
     let text = fs::read_to_string(&path).unwrap();
@@ -597,10 +541,7 @@ fn a_cluster_that_is_down_delays_no_alert_of_another() {
     let mut command = service.run(folder.path(), &[], &more);
     let path = folder.path().join("t.toml");
     let text = fs::read_to_string(&path).unwrap();
-    let section = format!(
-        "notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n",
-        chat.url
-    );
+    let section = format!("notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n", chat.url);
     // The cluster that is down comes first, and has no stored history.
     let down = text.replace("[cluster.eu]", "[cluster.down]");
     let down = down.split("[run]").next().unwrap();
@@ -611,10 +552,7 @@ fn a_cluster_that_is_down_delays_no_alert_of_another() {
     assert!(String::from_utf8_lossy(&sent.body).contains("events filtered"));
     // The check of the other cluster still waits for its service.
     let scraped = running.get("/metrics").body;
-    assert!(
-        scraped.contains("tallyfold_run_check_failures_total 0\n"),
-        "{scraped}"
-    );
+    assert!(scraped.contains("tallyfold_run_check_failures_total 0\n"), "{scraped}");
     let incidents = "tallyfold_run_incidents{cluster=\"eu\",severity=\"warning\"} 1\n";
     running.until(|text| text.contains(incidents));
     let mut stopped = running;
@@ -644,14 +582,9 @@ fn each_alert_is_sent_once_even_if_the_state_cannot_be_stored() {
     }
     let (chat, sink) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
     let pushes = [("one", &*sink.url)];
-    let more = [
-        "--window", "1m", "--since", "5m", "--settle", "1s", "--delay", "0s",
-    ];
+    let more = ["--window", "1m", "--since", "5m", "--settle", "1s", "--delay", "0s"];
     let mut command = service.run(folder.path(), &pushes, &more);
-    let section = format!(
-        "notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n",
-        chat.url
-    );
+    let section = format!("notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n", chat.url);
     service.configure(folder.path(), &pushes, &section);
     // The folder has the name of the state's temporary file.
     let blocked = folder.path().join("state/check/eu.json.new");
@@ -664,9 +597,7 @@ fn each_alert_is_sent_once_even_if_the_state_cannot_be_stored() {
     running.until(|text| text.contains("tallyfold_run_check_healthy 0\n"));
     // Once the state can be stored, the next check begins within a minute. It knows what was sent.
     fs::remove_dir(&blocked).unwrap();
-    running.until_after(2 * WAIT, |text| {
-        text.contains("tallyfold_run_check_healthy 1\n")
-    });
+    running.until_after(2 * WAIT, |text| text.contains("tallyfold_run_check_healthy 1\n"));
     assert!(chat.all().is_empty(), "the alert is not sent again");
     terminate(&running.process);
 }
@@ -681,22 +612,10 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     let path = folder.path().join("t.toml");
     let valid = fs::read_to_string(&path).unwrap();
     for (wrong, why) in [
-        (
-            valid.replace("push = [\"one\"]", "push = [\"no\"]"),
-            "there is no section [push.no]",
-        ),
-        (
-            valid.replace("format = \"influx\"", "format = \"nothing\""),
-            "format",
-        ),
-        (
-            format!("{valid}dashboard = \"127.0.0.1:0\"\n"),
-            "--password-file",
-        ),
-        (
-            format!("{valid}check = true\n[check]\nrules = \"none.toml\"\n"),
-            "none.toml",
-        ),
+        (valid.replace("push = [\"one\"]", "push = [\"no\"]"), "there is no section [push.no]"),
+        (valid.replace("format = \"influx\"", "format = \"nothing\""), "format"),
+        (format!("{valid}dashboard = \"127.0.0.1:0\"\n"), "--password-file"),
+        (format!("{valid}check = true\n[check]\nrules = \"none.toml\"\n"), "none.toml"),
         ("[".to_owned(), "t.toml"),
     ] {
         fs::write(&path, wrong).unwrap();
@@ -726,10 +645,7 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     service.configure(folder.path(), &pushes, "");
     running.hang_up();
     let line = running.said.recv_timeout(WAIT).unwrap();
-    assert!(
-        line.contains("the configuration stays as it was: "),
-        "{line}"
-    );
+    assert!(line.contains("the configuration stays as it was: "), "{line}");
     assert_eq!(totals(&running.until(is_complete)), truth());
     // If the former parts can't start, either, the process keeps running, and tries again later.
     let serve = folder.path().join("state/serve");
@@ -835,24 +751,12 @@ fn a_destination_that_has_moved_needs_the_flag_moved() {
     receive(&one, &mut Points::new(), &expected());
     terminate(&running.process);
     drop(running);
-    let moved = |more: &[&str]| {
-        service.run(
-            folder.path(),
-            &[("one", &two.url)],
-            &[&RANGE, more].concat(),
-        )
-    };
+    let moved =
+        |more: &[&str]| service.run(folder.path(), &[("one", &two.url)], &[&RANGE, more].concat());
     let output = moved(&[]).stderr(Stdio::piped()).output().unwrap();
     ends(&output, 2);
-    assert!(
-        stderr(&output).contains("--moved one once"),
-        "{}",
-        stderr(&output)
-    );
-    let output = moved(&["--moved", "two"])
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
+    assert!(stderr(&output).contains("--moved one once"), "{}", stderr(&output));
+    let output = moved(&["--moved", "two"]).stderr(Stdio::piped()).output().unwrap();
     assert!(stderr(&output).contains("--moved two: the section [run] names no such push"));
     let running = Running::start(&mut moved(&["--moved", "one"]));
     assert_eq!(totals(&running.until(is_complete)), truth());
@@ -898,11 +802,8 @@ fn an_invalid_configuration_is_refused_with_the_place_of_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |change: fn(String) -> String| {
         let url = "http://127.0.0.1:9/write";
-        let mut command = service.run(
-            folder.path(),
-            &[("one", url)],
-            &["--from", FROM, "--until", UNTIL],
-        );
+        let mut command =
+            service.run(folder.path(), &[("one", url)], &["--from", FROM, "--until", UNTIL]);
         let path = folder.path().join("t.toml");
         fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
         let output = command.stderr(Stdio::piped()).output().unwrap();
@@ -918,14 +819,8 @@ fn an_invalid_configuration_is_refused_with_the_place_of_the_error() {
             |text| text.replace("push = [\"one\"]", "push = [\"one\", \"one\"]"),
             "t.toml:11:1: run.push: one is listed twice",
         ),
-        (
-            |text| text.replace("push = [\"one\"]", "push = \"one\""),
-            "t.toml:11:",
-        ),
-        (
-            |text| text.replace("push = [\"one\"]", "pull = [\"one\"]"),
-            "t.toml:11:1: run.pull",
-        ),
+        (|text| text.replace("push = [\"one\"]", "push = \"one\""), "t.toml:11:"),
+        (|text| text.replace("push = [\"one\"]", "pull = [\"one\"]"), "t.toml:11:1: run.pull"),
         (
             |text| text.replace("push = [\"one\"]", "push = []"),
             "t.toml names nothing to do; want push, check, notify or dashboard in a section [run]",
@@ -938,8 +833,5 @@ fn an_invalid_configuration_is_refused_with_the_place_of_the_error() {
         let text = refused(change);
         assert!(text.contains(expected), "{text}");
     }
-    assert!(
-        service.log.lock().unwrap().is_empty(),
-        "nothing was requested"
-    );
+    assert!(service.log.lock().unwrap().is_empty(), "nothing was requested");
 }

@@ -38,9 +38,7 @@ impl World {
 
     /// Runs the command in the working folder, with the configuration in it.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self
-            .service
-            .clusters(self.folder.path(), &[("eu", "")], arguments);
+        let mut command = self.service.clusters(self.folder.path(), &[("eu", "")], arguments);
         command
             .env_remove("TALLYFOLD_CONFIG")
             .env_remove("XDG_DATA_HOME")
@@ -69,54 +67,31 @@ fn refused(output: &Output, why: &str) {
 fn a_configuration_in_the_working_folder_must_be_trusted_before_it_is_used() {
     let world = World::new();
     let unknown = world.run(&COUNTS);
-    refused(
-        &unknown,
-        "tallyfold.toml is in the working folder, and you have not trusted it yet",
-    );
+    refused(&unknown, "tallyfold.toml is in the working folder, and you have not trusted it yet");
     assert!(stderr(&unknown).ends_with("try: tallyfold trust\n"));
     assert!(!world.home.path().join(".local").exists());
-    ends(
-        &world.run(&[&COUNTS[..], &["--config", "tallyfold.toml"]].concat()),
-        0,
-    );
+    ends(&world.run(&[&COUNTS[..], &["--config", "tallyfold.toml"]].concat()), 0);
 
     let trusted = world.run(&["trust"]);
     ends(&trusted, 0);
-    assert_eq!(
-        stderr(&trusted),
-        "tallyfold.toml is trusted until it changes\n"
-    );
+    assert_eq!(stderr(&trusted), "tallyfold.toml is trusted until it changes\n");
     ends(&world.run(&COUNTS), 0);
     let listed = world.run(&["trust", "--list"]);
     let path = fs::canonicalize(world.config()).unwrap();
     assert_eq!(stdout(&listed), format!("{}\n", path.display()));
     assert_eq!(stderr(&listed), "");
     let store = world.home.path().join(".local/share/tallyfold/trusted");
-    assert_eq!(
-        fs::metadata(&store).unwrap().permissions().mode() & 0o777,
-        0o700
-    );
+    assert_eq!(fs::metadata(&store).unwrap().permissions().mode() & 0o777, 0o700);
 
     // A changed file must be trusted again. `run` restores the original file.
     let mut changed = world.command(&COUNTS);
-    fs::write(
-        world.config(),
-        fs::read_to_string(world.config()).unwrap() + "# \n",
-    )
-    .unwrap();
-    refused(
-        &changed.output().unwrap(),
-        "tallyfold.toml has changed since you trusted it",
-    );
+    fs::write(world.config(), fs::read_to_string(world.config()).unwrap() + "# \n").unwrap();
+    refused(&changed.output().unwrap(), "tallyfold.toml has changed since you trusted it");
     let mut listed = world.command(&["trust", "--list"]);
     fs::write(world.config(), "").unwrap();
     let listed = listed.output().unwrap();
     assert_eq!(stdout(&listed), format!("{}\n", path.display()));
-    assert!(
-        stderr(&listed).contains("has changed since"),
-        "{}",
-        stderr(&listed)
-    );
+    assert!(stderr(&listed).contains("has changed since"), "{}", stderr(&listed));
 
     ends(&world.run(&COUNTS), 0);
     let entry = fs::read_dir(&store).unwrap().next().unwrap().unwrap();
@@ -139,10 +114,7 @@ fn trust_does_not_extend_to_a_link_in_another_folder() {
     let other = tempfile::tempdir().unwrap();
     symlink(world.config(), other.path().join("tallyfold.toml")).unwrap();
     let mut command = world.command(&COUNTS);
-    refused(
-        &command.current_dir(other.path()).output().unwrap(),
-        "not trusted it yet",
-    );
+    refused(&command.current_dir(other.path()).output().unwrap(), "not trusted it yet");
 }
 
 #[test]
@@ -151,15 +123,9 @@ fn a_configuration_that_others_can_change_is_refused() {
     ends(&world.run(&["trust"]), 0);
     let mut command = world.command(&COUNTS);
     fs::set_permissions(world.config(), fs::Permissions::from_mode(0o666)).unwrap();
-    refused(
-        &command.output().unwrap(),
-        "others can change the file (mode 0666",
-    );
+    refused(&command.output().unwrap(), "others can change the file (mode 0666");
     let mut command = world.command(&["trust"]);
-    refused(
-        &command.output().unwrap(),
-        "others can change the file (mode 0666",
-    );
+    refused(&command.output().unwrap(), "others can change the file (mode 0666");
     fs::set_permissions(world.config(), fs::Permissions::from_mode(0o600)).unwrap();
     ends(&world.run(&COUNTS), 0);
 }
@@ -172,16 +138,10 @@ fn a_configuration_of_another_user_is_refused() {
     if std::os::unix::fs::chown(world.config(), Some(12345), None).is_err() {
         return;
     }
-    refused(
-        &command.output().unwrap(),
-        "tallyfold.toml: the file belongs to another user",
-    );
+    refused(&command.output().unwrap(), "tallyfold.toml: the file belongs to another user");
     refused(&world.run(&["trust"]), "the file belongs to another user");
     // A file that the user names is used anyway.
-    ends(
-        &world.run(&[&COUNTS[..], &["--config", "tallyfold.toml"]].concat()),
-        0,
-    );
+    ends(&world.run(&[&COUNTS[..], &["--config", "tallyfold.toml"]].concat()), 0);
 }
 
 #[test]
@@ -208,13 +168,7 @@ fn requests_to_this_machine_bypass_every_proxy() {
     let world = World::new();
     let proxy = Sink::start(Vec::new(), Reply::Answer(502, "", ""));
     let address = proxy.url.trim_end_matches("/write");
-    for variable in [
-        "HTTP_PROXY",
-        "http_proxy",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "all_proxy",
-    ] {
+    for variable in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
         let mut command = world.service.tallyfold(&COUNTS);
         for name in ["NO_PROXY", "no_proxy"] {
             command.env_remove(name);
@@ -224,21 +178,11 @@ fn requests_to_this_machine_bypass_every_proxy() {
     let mut command = world.command(&[&COUNTS[..], &["--config", "tallyfold.toml"]].concat());
     append(&world.config(), &format!("proxy = \"{address}\"\n"));
     ends(&command.output().unwrap(), 0);
-    assert_eq!(
-        proxy.all().len(),
-        0,
-        "the proxy has seen a token or a secret"
-    );
+    assert_eq!(proxy.all().len(), 0, "the proxy has seen a token or a secret");
     // Requests to other hosts go through the proxy.
     let mut command = world.service.tallyfold(&COUNTS);
-    command.args([
-        "--cluster-endpoint",
-        "http://service.example",
-        "--dangerously-allow-http",
-    ]);
-    command
-        .args(["--max-retries", "0"])
-        .env("HTTP_PROXY", address);
+    command.args(["--cluster-endpoint", "http://service.example", "--dangerously-allow-http"]);
+    command.args(["--max-retries", "0"]).env("HTTP_PROXY", address);
     ends(&command.output().unwrap(), 4);
     assert_eq!(proxy.all().len(), 1);
 }
@@ -266,9 +210,7 @@ fn a_pipe_in_the_working_folder_is_refused() {
     assert_eq!(stderr(&refused), wanted);
     fs::remove_file(rules).unwrap();
     let mut counts = world.service.tallyfold(&COUNTS);
-    counts
-        .current_dir(world.folder.path())
-        .env("HOME", world.home.path());
+    counts.current_dir(world.folder.path()).env("HOME", world.home.path());
     pipe("tallyfold.toml");
     let refused = counts.output().unwrap();
     ends(&refused, 2);
@@ -276,11 +218,7 @@ fn a_pipe_in_the_working_folder_is_refused() {
     assert_eq!(stderr(&refused), wanted);
     // The pipe of a shell's process substitution is accepted.
     let script = "exec \"$0\" \"$@\" --config <(echo)";
-    let all = [
-        &["-c", script, env!("CARGO_BIN_EXE_tallyfold")][..],
-        &COUNTS,
-    ]
-    .concat();
+    let all = [&["-c", script, env!("CARGO_BIN_EXE_tallyfold")][..], &COUNTS].concat();
     ends(&world.service.run("bash", &all).output().unwrap(), 0);
 }
 
@@ -288,15 +226,9 @@ fn a_pipe_in_the_working_folder_is_refused() {
 fn an_empty_variable_counts_as_unset() {
     let world = World::new();
     let mut counts = world.service.tallyfold(&COUNTS);
-    counts
-        .env("TALLYFOLD_CONFIG", "")
-        .env("HOME", world.home.path());
+    counts.env("TALLYFOLD_CONFIG", "").env("HOME", world.home.path());
     counts.current_dir(world.folder.path());
     ends(&counts.output().unwrap(), 0);
-    let refused = world
-        .service
-        .tallyfold(&["delivery", "--config", ""])
-        .output()
-        .unwrap();
+    let refused = world.service.tallyfold(&["delivery", "--config", ""]).output().unwrap();
     ends(&refused, 2);
 }

@@ -26,10 +26,9 @@ fn web_pages_of_any_origin_may_call_the_sandbox() {
     // A web page must be able to read a refusal, too.
     let refused = fetch("POST", &path, "origin: https://app.example\r\n").unwrap();
     assert_eq!(refused.status, 401, "{refused:?}");
-    for header in [
-        "access-control-allow-origin: *",
-        "access-control-expose-headers: date, retry-after",
-    ] {
+    for header in
+        ["access-control-allow-origin: *", "access-control-expose-headers: date, retry-after"]
+    {
         assert!(refused.head.contains(header), "{header} {refused:?}");
     }
 }
@@ -63,10 +62,7 @@ fn a_state_continues_at_another_port_but_not_with_another_seed() {
     let other = follow("8", &state, 3);
     ends(&other, 2);
     let said = stderr(&other);
-    assert!(
-        said.contains("sandbox with seed 7") && said.contains("sandbox with seed 8"),
-        "{said}"
-    );
+    assert!(said.contains("sandbox with seed 7") && said.contains("sandbox with seed 8"), "{said}");
 }
 
 #[test]
@@ -76,10 +72,7 @@ fn the_command_uses_no_configuration_unless_it_names_one() {
     let text = "[push.real]\nformat = \"influx\"\nurl = \"http://127.0.0.1:1/write\"\n";
     let own = folder.path().join("tallyfold");
     fs::create_dir(&own).unwrap();
-    let (here, own) = (
-        folder.path().join("tallyfold.toml"),
-        own.join("tallyfold.toml"),
-    );
+    let (here, own) = (folder.path().join("tallyfold.toml"), own.join("tallyfold.toml"));
     let push = |more: &[&str]| {
         let mut command = Command::new(program);
         command

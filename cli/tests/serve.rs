@@ -26,14 +26,8 @@ impl Exporter {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = lines(process.stderr.take().unwrap());
         let line = said.recv_timeout(Duration::from_secs(120)).unwrap();
-        let url = line
-            .strip_prefix("serving ")
-            .unwrap_or_else(|| panic!("{line}"));
-        Self {
-            url: url.trim_end_matches("/metrics").to_owned(),
-            process,
-            said,
-        }
+        let url = line.strip_prefix("serving ").unwrap_or_else(|| panic!("{line}"));
+        Self { url: url.trim_end_matches("/metrics").to_owned(), process, said }
     }
 
     fn of(service: &Service, state: &Path, more: &[&str]) -> Self {
@@ -79,13 +73,7 @@ impl Drop for Exporter {
 }
 
 fn arguments<'a>(state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
-    let mut all = vec![
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--state",
-        state.to_str().unwrap(),
-    ];
+    let mut all = vec!["serve", "--listen", "127.0.0.1:0", "--state", state.to_str().unwrap()];
     all.extend(RANGE);
     all.extend(more);
     all
@@ -96,9 +84,9 @@ fn totals(text: &str) -> Sums {
     let mut sums = Sums::new();
     for line in text.lines().filter(|line| line.starts_with(STEM)) {
         for (place, count) in ["success", "errors", "filtered"].iter().enumerate() {
-            let Some(rest) = line.strip_prefix(&format!(
-                "{STEM}_{count}_settled_events_total{{integration=\""
-            )) else {
+            let Some(rest) =
+                line.strip_prefix(&format!("{STEM}_{count}_settled_events_total{{integration=\""))
+            else {
                 continue;
             };
             let (integration, value) = rest.split_once("\"} ").unwrap();
@@ -115,21 +103,14 @@ fn a_scrape_has_exact_totals_and_metrics_about_the_exporter() {
     let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
     let plain = exporter.complete();
     assert_eq!(totals(&plain.body), truth());
-    assert!(
-        plain
-            .head
-            .contains("content-type: text/plain; version=0.0.4"),
-        "{}",
-        plain.head
-    );
+    assert!(plain.head.contains("content-type: text/plain; version=0.0.4"), "{}", plain.head);
     let accept =
         "accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n";
     let url = format!("{}/metrics", exporter.url);
     let open = fetch("GET", &url, accept).unwrap();
     assert_eq!(totals(&open.body), truth());
     assert!(
-        open.head
-            .contains("content-type: application/openmetrics-text; version=1.0.0"),
+        open.head.contains("content-type: application/openmetrics-text; version=1.0.0"),
         "{}",
         open.head
     );
@@ -141,26 +122,12 @@ fn a_scrape_has_exact_totals_and_metrics_about_the_exporter() {
         "tallyfold_exporter_revisions_total{settled=\"false\"} 0",
         "tallyfold_exporter_scrape_errors_total 0",
         "tallyfold_exporter_healthy 1",
-        concat!(
-            "tallyfold_exporter_build_info{version=\"",
-            env!("CARGO_PKG_VERSION"),
-            "\"} 1"
-        ),
+        concat!("tallyfold_exporter_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
     ] {
-        assert!(
-            open.body.lines().any(|one| one == line),
-            "{line} is not in {}",
-            open.body
-        );
+        assert!(open.body.lines().any(|one| one == line), "{line} is not in {}", open.body);
     }
-    assert!(
-        open.body
-            .contains("\ntallyfold_exporter_token_age_seconds ")
-    );
-    assert!(
-        open.body
-            .contains("\ntallyfold_exporter_settled_lag_seconds ")
-    );
+    assert!(open.body.contains("\ntallyfold_exporter_token_age_seconds "));
+    assert!(open.body.contains("\ntallyfold_exporter_settled_lag_seconds "));
     let health = exporter.get("/healthz");
     assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));
     let head = fetch("HEAD", &url, "").unwrap();
@@ -168,11 +135,7 @@ fn a_scrape_has_exact_totals_and_metrics_about_the_exporter() {
     assert_eq!(exporter.get("/nowhere").status, 404);
     let refused = fetch("POST", &url, "content-length: 0\r\n").unwrap();
     assert_eq!(refused.status, 405);
-    assert!(
-        refused.head.contains("allow: get, head"),
-        "{}",
-        refused.head
-    );
+    assert!(refused.head.contains("allow: get, head"), "{}", refused.head);
     assert_eq!(exporter.terminate(), 0);
 }
 
@@ -188,13 +151,7 @@ fn kills_at_any_moment_never_decrease_a_counter() {
         loop {
             let now = totals(&exporter.get("/metrics").body);
             for (name, counts) in &before {
-                assert!(
-                    now[name]
-                        .iter()
-                        .zip(counts)
-                        .all(|(now, before)| now >= before),
-                    "{name}"
-                );
+                assert!(now[name].iter().zip(counts).all(|(now, before)| now >= before), "{name}");
             }
             seen += usize::from(now != before);
             before = now;
@@ -233,18 +190,13 @@ fn slow_and_invalid_clients_do_not_block_others() {
         b"GET / HTTP/9.9\r\n\r\n",
     ] {
         let mut stream = TcpStream::connect(host).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(rubbish).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(
-            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
-            "{answer}"
-        );
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
     exporter.complete();
     // The exporter waits ten seconds for the head of a request. Reading the service may have taken as long, so the connections
@@ -254,9 +206,7 @@ fn slow_and_invalid_clients_do_not_block_others() {
         stream.write_all(b"GET /metr").unwrap();
     }
     assert_eq!(exporter.get("/metrics").status, 200);
-    slow[0]
-        .write_all(b"ics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        .unwrap();
+    slow[0].write_all(b"ics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     slow[0].read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -273,18 +223,11 @@ fn an_exporter_with_refused_credentials_is_unhealthy() {
     let mut command = service.tallyfold(&arguments(&state, &[]));
     let exporter = Exporter::start(command.env("TALLYFOLD_CLIENT_SECRET", "wrong-one"));
     let health = exporter.until("/healthz", |answer| answer.status == 503);
-    assert!(
-        health.body.contains("refuses the credentials"),
-        "{}",
-        health.body
-    );
+    assert!(health.body.contains("refuses the credentials"), "{}", health.body);
     assert_eq!(health.body.lines().count(), 1);
     let text = exporter.get("/metrics").body;
     assert!(text.contains("\ntallyfold_exporter_healthy 0\n"), "{text}");
-    assert!(
-        text.contains("tallyfold_exporter_reading_failures_total{code="),
-        "{text}"
-    );
+    assert!(text.contains("tallyfold_exporter_reading_failures_total{code="), "{text}");
     assert_eq!(exporter.terminate(), 0);
     // With the right credentials, an exporter continues from the same state.
     let exporter = Exporter::of(&service, &state, &[]);
@@ -309,15 +252,11 @@ fn an_exporter_without_any_response_is_unhealthy() {
 fn an_exporter_whose_windows_do_not_settle_is_unhealthy() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
-    let mut command = service.tallyfold(&arguments(
-        &folder.path().join("totals.json"),
-        &["--stale-after", "100ms"],
-    ));
+    let mut command = service
+        .tallyfold(&arguments(&folder.path().join("totals.json"), &["--stale-after", "100ms"]));
     command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
     let exporter = Exporter::start(&mut command);
-    let health = exporter.until("/healthz", |answer| {
-        answer.body.contains("no window has settled")
-    });
+    let health = exporter.until("/healthz", |answer| answer.body.contains("no window has settled"));
     assert_eq!(health.status, 503);
     assert!(health.body.contains("network_failed"), "{}", health.body);
     let text = exporter.get("/metrics").body;
@@ -338,10 +277,7 @@ fn a_state_that_cannot_be_stored_at_the_start_ends_the_exporter() {
     let output = service.tallyfold(&arguments(&state, &[])).output().unwrap();
     ends(&output, 2);
     let said = stderr(&output);
-    assert!(
-        said.contains(&format!("can't write {}", state.display())),
-        "{said}"
-    );
+    assert!(said.contains(&format!("can't write {}", state.display())), "{said}");
     assert!(said.contains("try: another --state"), "{said}");
 }
 
@@ -356,17 +292,8 @@ fn on_a_full_disk_only_stored_totals_are_shown() {
     assert!(health.body.contains("can't write"), "{}", health.body);
     let text = exporter.get("/metrics").body;
     assert!(!text.contains("_settled_events_total"), "{text}");
-    assert!(
-        !text.contains("tallyfold_exporter_store_failures_total 0"),
-        "{text}"
-    );
-    assert!(
-        exporter
-            .said
-            .iter()
-            .take(2)
-            .any(|line| line.contains("can't write"))
-    );
+    assert!(!text.contains("tallyfold_exporter_store_failures_total 0"), "{text}");
+    assert!(exporter.said.iter().take(2).any(|line| line.contains("can't write")));
     assert_eq!(exporter.terminate(), 0);
     // Once there is space again, an exporter starts from the beginning.
     let exporter = Exporter::of(&service, &state, &more);
@@ -384,11 +311,7 @@ fn a_state_that_is_in_use_or_damaged_is_refused() {
     exporter.complete();
     let refused = service.tallyfold(&arguments(&state, &[])).output().unwrap();
     ends(&refused, 2);
-    assert!(
-        stderr(&refused).contains("another process"),
-        "{}",
-        stderr(&refused)
-    );
+    assert!(stderr(&refused).contains("another process"), "{}", stderr(&refused));
     exporter.kill();
     let whole = fs::read(&state).unwrap();
     for place in (0..whole.len()).step_by(whole.len() / 12) {
@@ -397,21 +320,11 @@ fn a_state_that_is_in_use_or_damaged_is_refused() {
         fs::write(&state, &bytes).unwrap();
         let refused = service.tallyfold(&arguments(&state, &[])).output().unwrap();
         ends(&refused, 2);
-        assert!(
-            stderr(&refused).contains("totals.json"),
-            "{}",
-            stderr(&refused)
-        );
+        assert!(stderr(&refused).contains("totals.json"), "{}", stderr(&refused));
     }
     fs::write(&state, &whole).unwrap();
     // A state with other dimensions is refused.
-    ends(
-        &service
-            .tallyfold(&arguments(&state, &["--by", "reason"]))
-            .output()
-            .unwrap(),
-        2,
-    );
+    ends(&service.tallyfold(&arguments(&state, &["--by", "reason"])).output().unwrap(), 2);
     for wrong in [
         &["--listen", "9464"][..],
         &["--label", "integration=x"],
@@ -441,17 +354,10 @@ fn an_exporter_that_is_done_is_healthy() {
 fn raw(exporter: &Exporter, headers: &str) -> (String, Vec<u8>) {
     let host = exporter.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
-    write!(
-        stream,
-        "GET /metrics HTTP/1.1\r\n{headers}connection: close\r\n\r\n"
-    )
-    .unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\n{headers}connection: close\r\n\r\n").unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    let end = bytes
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .unwrap();
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     (head.to_ascii_lowercase(), bytes[end + 4..].to_vec())
 }
@@ -463,16 +369,11 @@ fn scrapes_are_compressed_for_clients_that_accept_gzip() {
     let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
     let plain = exporter.complete();
     for accepted in ["gzip", "br;q=1.0, gzip;q=0.5"] {
-        let (head, body) = raw(
-            &exporter,
-            &format!("host: a\r\naccept-encoding: {accepted}\r\n"),
-        );
+        let (head, body) = raw(&exporter, &format!("host: a\r\naccept-encoding: {accepted}\r\n"));
         assert!(head.contains("content-encoding: gzip"), "{head}");
         assert!(body.len() < plain.body.len() / 2, "{}", body.len());
         let mut text = String::new();
-        flate2::read::GzDecoder::new(&body[..])
-            .read_to_string(&mut text)
-            .unwrap();
+        flate2::read::GzDecoder::new(&body[..]).read_to_string(&mut text).unwrap();
         assert_eq!(totals(&text), truth());
     }
     let (head, _) = raw(&exporter, "host: a\r\naccept-encoding: gzip;q=0\r\n");
@@ -492,9 +393,6 @@ fn only_requests_for_allowed_hosts_are_answered() {
         ("host: metrics.example.evil.example\r\n", "421"),
     ] {
         let (head, _) = raw(&exporter, headers);
-        assert!(
-            head.starts_with(&format!("http/1.1 {status}")),
-            "{headers}: {head}"
-        );
+        assert!(head.starts_with(&format!("http/1.1 {status}")), "{headers}: {head}");
     }
 }

@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Sends a signal to a process.
 fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status()
-        .unwrap();
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
@@ -29,9 +26,7 @@ fn blocked(command: &[&str]) -> Child {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "asked\n");
     child
 }

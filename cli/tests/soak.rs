@@ -24,22 +24,16 @@ use world::{
 };
 
 /// The flags of each program that follows: the range and the windows.
-const FOLLOWING: [&str; 10] = [
-    "--from", START, "--until", "{END}", "--window", "1h", "--reread", "90m", "--settle", "3h",
-];
+const FOLLOWING: [&str; 10] =
+    ["--from", START, "--until", "{END}", "--window", "1h", "--reread", "90m", "--settle", "3h"];
 
 /// Counts by cluster and integration.
 type Sums = BTreeMap<(usize, String), Counts>;
 
 #[test]
 fn a_follow_writes_every_window() {
-    let mut machine = machine(
-        1,
-        &[
-            &["follow", "--format", "ndjson", "--state", "states"],
-            &FOLLOWING[..],
-        ],
-    );
+    let mut machine =
+        machine(1, &[&["follow", "--format", "ndjson", "--state", "states"], &FOLLOWING[..]]);
     machine.run(Task::Lasting, is_from_the_future);
     report(&machine);
     let text = fs::read_to_string(machine.folder.path().join("stdout")).unwrap();
@@ -54,11 +48,7 @@ fn a_follow_writes_every_window() {
         let (group, counts) = read_row(&row);
         revisions.insert((group, row["revision"].as_u64().unwrap()), counts);
     }
-    assert!(
-        torn <= machine.kills[0],
-        "SOAK_SEED={}: {torn} torn lines",
-        *SEED
-    );
+    assert!(torn <= machine.kills[0], "SOAK_SEED={}: {torn} torn lines", *SEED);
     let mut found = Truth::new();
     for ((group, _), counts) in revisions {
         add(found.entry(group).or_default(), counts);
@@ -68,33 +58,16 @@ fn a_follow_writes_every_window() {
 
 #[test]
 fn a_push_delivers_every_change() {
-    let push = [
-        "push",
-        "--to",
-        "influx",
-        "{DATABASE}/write",
-        "--follow",
-        "--state",
-        "states",
-    ];
+    let push = ["push", "--to", "influx", "{DATABASE}/write", "--follow", "--state", "states"];
     let mut machine = machine(2, &[&push, &FOLLOWING[..]]);
-    machine.run(Task::Lasting, |failed| {
-        is_an_outage(failed) || is_from_the_future(failed)
-    });
+    machine.run(Task::Lasting, |failed| is_an_outage(failed) || is_from_the_future(failed));
     report(&machine);
     assert_equal(&sums(pushed(&machine.world)), &truth(&machine));
 }
 
 #[test]
 fn a_push_delivers_running_totals() {
-    let push = [
-        "push",
-        "--to",
-        "otlp-json",
-        "{DATABASE}/v1/metrics",
-        "--follow",
-        "--cumulative",
-    ];
+    let push = ["push", "--to", "otlp-json", "{DATABASE}/v1/metrics", "--follow", "--cumulative"];
     let more = ["--every", "1h", "--state", "states"];
     let mut machine = machine(3, &[&push, &more, &FOLLOWING[..]]);
     // Totals have the service's time, so only a clock that is behind makes them look as if they were from the future.
@@ -195,25 +168,9 @@ fn a_run_scrapes_pushes_and_checks_at_once() {
 
 #[test]
 fn an_hourly_collect_counts_every_event() {
-    let collect = [
-        "collect",
-        "--from",
-        START,
-        "--by-window",
-        "1h",
-        "--window",
-        "1h",
-    ];
-    let more = [
-        "--settle",
-        "3h",
-        "--checkpoint",
-        "parts",
-        "--format",
-        "ndjson",
-        "-o",
-        "counts.ndjson",
-    ];
+    let collect = ["collect", "--from", START, "--by-window", "1h", "--window", "1h"];
+    let more =
+        ["--settle", "3h", "--checkpoint", "parts", "--format", "ndjson", "-o", "counts.ndjson"];
     let mut machine = machine(5, &[&collect, &more]);
     machine.run(Task::Hourly, |failed| {
         // The clock can show a time before the start.
@@ -230,11 +187,7 @@ fn an_hourly_collect_counts_every_event() {
         let (group, counts) = read_row(&row);
         let seed = *SEED;
         assert_eq!(row["settled"], true, "SOAK_SEED={seed}: {line}");
-        assert_eq!(
-            found.insert(group, counts),
-            None,
-            "SOAK_SEED={seed}: twice: {line}"
-        );
+        assert_eq!(found.insert(group, counts), None, "SOAK_SEED={seed}: twice: {line}");
     }
     assert_equal(&found, &machine.world.truth);
 }
@@ -263,13 +216,7 @@ fn is_from_the_future(failed: &Failed<'_>) -> bool {
 
 /// Prints how much has happened, and checks that it was enough.
 fn report(machine: &Machine) {
-    let Machine {
-        lives,
-        kills: [operating, waiting],
-        failures,
-        world,
-        ..
-    } = machine;
+    let Machine { lives, kills: [operating, waiting], failures, world, .. } = machine;
     let (windows, late) = (world.truth.len(), world.late);
     println!(
         "{} hours, {lives} processes, {operating} kills before an operation and {waiting} while waiting, \
@@ -277,10 +224,7 @@ fn report(machine: &Machine) {
         *HOURS
     );
     let least = usize::try_from(*HOURS / 4).unwrap();
-    assert!(
-        operating + waiting > least && late > least,
-        "too little has happened"
-    );
+    assert!(operating + waiting > least && late > least, "too little has happened");
 }
 
 /// Reads a row of NDJSON: cluster, hour and integration, and the counts.
@@ -293,11 +237,7 @@ fn read_row(row: &Value) -> ((usize, i64, String), Counts) {
         Value::String(digits) => digits.parse().unwrap(),
         number => number.as_i64().unwrap().into(),
     });
-    let group = (
-        number_of(text("cluster")),
-        hour,
-        text("integration").to_owned(),
-    );
+    let group = (number_of(text("cluster")), hour, text("integration").to_owned());
     (group, counts)
 }
 
@@ -397,11 +337,7 @@ impl Scraper {
             let before = self.totals.insert(series, value).unwrap_or_default();
             assert!(before <= value, "SOAK_SEED={}: was {before}: {line}", *SEED);
         }
-        assert!(
-            missing.is_empty(),
-            "SOAK_SEED={}: these have vanished: {missing:?}",
-            *SEED
-        );
+        assert!(missing.is_empty(), "SOAK_SEED={}: these have vanished: {missing:?}", *SEED);
         let end = Timestamp::parse(&text(*HOURS * HOUR)).unwrap().unix_ms() / 1_000;
         let is_settled = |line: &&str| {
             line.contains("_settled_until_seconds{") && line.ends_with(&format!(" {end}.000"))

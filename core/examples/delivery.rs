@@ -67,9 +67,7 @@ fn drive<T>(call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
 
 /// Sends a request, and passes the response to the call as it arrives.
 fn exchange<T>(agent: &Agent, request: &Request, call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
-    let mut builder = http::Request::builder()
-        .method(request.method())
-        .uri(request.url());
+    let mut builder = http::Request::builder().method(request.method()).uri(request.url());
     for (name, value) in request.headers() {
         builder = builder.header(name, value);
     }

@@ -180,19 +180,13 @@ impl Error {
 
     /// The whole text of the error, with the names of arguments spelled for that host.
     pub fn text_in(&self, spelling: Spelling) -> impl Display {
-        Text {
-            error: self,
-            spelling,
-        }
+        Text { error: self, spelling }
     }
 
     /// The text of the error without its code and its argument, for a host that shows these in
     /// other places.
     pub fn sentence_in(&self, spelling: Spelling) -> impl Display {
-        Sentence {
-            error: self,
-            spelling,
-        }
+        Sentence { error: self, spelling }
     }
 
     /// The HTTP status, if the error was caused by one.
@@ -254,14 +248,7 @@ struct Sentence<'a> {
 
 impl Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
-            message,
-            status,
-            path,
-            offset,
-            excerpt,
-            ..
-        } = &*self.error.0;
+        let Inner { message, status, path, offset, excerpt, .. } = &*self.error.0;
         message.write(f, self.spelling)?;
         let status = status.map(|status| match excerpt {
             Some(excerpt) => format!("status {status}: {excerpt}"),

@@ -99,30 +99,16 @@ impl Source {
     fn read(root: &Path, path: &Path) -> Self {
         let text = fs::read_to_string(path).expect("UTF-8");
         let syntax = syn::parse_file(&text).expect("Rust");
-        let inside = path
-            .strip_prefix(root)
-            .expect("below src")
-            .with_extension("");
-        let mut module: Vec<String> = inside
-            .iter()
-            .map(|part| part.to_string_lossy().into_owned())
-            .collect();
+        let inside = path.strip_prefix(root).expect("below src").with_extension("");
+        let mut module: Vec<String> =
+            inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let is_mod_rs = module.last().is_some_and(|last| last == "mod");
         if is_mod_rs || module == ["lib"] {
             module.pop();
         }
-        let mut names = Names {
-            module: &module,
-            depth: 0,
-            named: BTreeSet::new(),
-        };
+        let mut names = Names { module: &module, depth: 0, named: BTreeSet::new() };
         names.visit_file(&syntax);
-        Self {
-            named: names.named,
-            module,
-            text,
-            syntax,
-        }
+        Self { named: names.named, module, text, syntax }
     }
 
     fn name(&self) -> String {
@@ -195,11 +181,7 @@ impl<'ast> Visit<'ast> for Names<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let parts: Vec<String> = path
-            .segments
-            .iter()
-            .map(|part| part.ident.to_string())
-            .collect();
+        let parts: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
         self.take(&parts);
         visit::visit_path(self, path);
     }
@@ -222,10 +204,7 @@ fn sources_of(crate_folder: &str) -> Vec<Source> {
 
 /// Parses the files that `is_wanted`.
 fn sources_if(crate_folder: &str, is_wanted: fn(&Path) -> bool) -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .join(crate_folder)
-        .join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_folder).join("src");
     let mut folders = vec![root.clone()];
     let mut paths: Vec<PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -248,20 +227,15 @@ fn sources_if(crate_folder: &str, is_wanted: fn(&Path) -> bool) -> Vec<Source> {
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// The imports of each crate. Parsing all files takes seconds.
-static IMPORTS: LazyLock<BTreeMap<&str, Imports>> = LazyLock::new(|| {
-    CRATES
-        .map(|folder| (folder, imports(&sources_of(folder))))
-        .into()
-});
+static IMPORTS: LazyLock<BTreeMap<&str, Imports>> =
+    LazyLock::new(|| CRATES.map(|folder| (folder, imports(&sources_of(folder)))).into());
 
 /// The crate's root imports everything, so it is left out.
 fn imports(sources: &[Source]) -> Imports {
     let files: BTreeSet<&[String]> = sources.iter().map(|source| &*source.module).collect();
     let file_of = |path: &[String]| {
         let mut prefixes = (1..=path.len()).rev().map(|end| &path[..end]);
-        prefixes
-            .find(|prefix| files.contains(prefix))
-            .map(|file| file.join("/"))
+        prefixes.find(|prefix| files.contains(prefix)).map(|file| file.join("/"))
     };
     let of = |source: &Source| {
         let files = source.named.iter().filter_map(|path| file_of(path));
@@ -286,9 +260,7 @@ fn circle(imports: &Imports) -> Option<Vec<String>> {
             return None;
         }
         way.push(file);
-        let found = imports[file]
-            .iter()
-            .find_map(|next| visit(imports, next, way, done));
+        let found = imports[file].iter().find_map(|next| visit(imports, next, way, done));
         way.pop();
         done.insert(file);
         found
@@ -345,27 +317,15 @@ fn a_room_lists_its_files_and_holds_nothing_else() {
 
 #[test]
 fn the_sandbox_reads_the_service_reference_for_itself() {
-    let allowed = [
-        "Code",
-        "Error",
-        "Now",
-        "Result",
-        "Secret",
-        "Spelling",
-        "arguments",
-        "names",
-        "options",
-    ];
+    let allowed =
+        ["Code", "Error", "Now", "Result", "Secret", "Spelling", "arguments", "names", "options"];
     for source in sources_of("sandbox") {
         for used in source.text.split("tallyfold::").skip(1) {
-            let names = used.strip_prefix('{').map_or(used, |group| {
-                group.split('}').next().expect("the end of a group")
-            });
-            let names = if used.starts_with('{') {
-                names.split(',').collect()
-            } else {
-                vec![names]
-            };
+            let names = used
+                .strip_prefix('{')
+                .map_or(used, |group| group.split('}').next().expect("the end of a group"));
+            let names =
+                if used.starts_with('{') { names.split(',').collect() } else { vec![names] };
             for name in names {
                 let name = name.trim();
                 let fits = name.is_empty() || allowed.iter().any(|known| name.starts_with(known));
@@ -380,11 +340,7 @@ fn core_engine_and_sandbox_hold_no_binding_code() {
     for folder in ["core", "engine", "sandbox"] {
         for source in sources_of(folder) {
             for word in ["pyo3", "wasm_bindgen", "js_sys"] {
-                assert!(
-                    !source.text.contains(word),
-                    "{folder}/{} names {word}",
-                    source.name()
-                );
+                assert!(!source.text.contains(word), "{folder}/{} names {word}", source.name());
             }
         }
     }
@@ -395,19 +351,12 @@ fn the_engine_knows_nothing_of_the_service_and_is_unsafe_in_one_place() {
     let mut unsafe_blocks = 0;
     for source in sources_of("engine") {
         for word in ["tallyfold::", "chrono", "http", "serde_json"] {
-            let code = source
-                .text
-                .lines()
-                .filter(|line| !line.trim_start().starts_with("//"));
+            let code = source.text.lines().filter(|line| !line.trim_start().starts_with("//"));
             let names = code.into_iter().any(|line| line.contains(word));
             assert!(!names, "engine/{} names {word}", source.name());
         }
         let blocks = source.text.matches("unsafe {").count();
-        assert!(
-            blocks == 0 || source.room() == "simd",
-            "engine/{}",
-            source.name()
-        );
+        assert!(blocks == 0 || source.room() == "simd", "engine/{}", source.name());
         unsafe_blocks += blocks;
     }
     assert_eq!(unsafe_blocks, 1);

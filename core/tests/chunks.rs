@@ -8,9 +8,7 @@ const DIMENSIONS: [&str; 2] = ["write_key", "integration"];
 
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<CountTable> {
     let mut aggregator = Aggregator::new(&DIMENSIONS, AggregatorOptions::default())?;
-    chunks
-        .into_iter()
-        .try_for_each(|chunk| aggregator.push(chunk))?;
+    chunks.into_iter().try_for_each(|chunk| aggregator.push(chunk))?;
     aggregator.finish()
 }
 
@@ -52,21 +50,9 @@ fn a_body_cut_at_every_byte_is_an_error_that_names_the_byte() {
     let body = body();
     for at in 0..body.len() {
         let error = read([&body[..at]]).expect_err("a cut body");
-        let code = if at == 0 {
-            Code::EmptyBody
-        } else {
-            Code::TruncatedBody
-        };
-        assert_eq!(
-            (error.code(), error.offset()),
-            (code, Some(at as u64)),
-            "cut at {at}"
-        );
-        assert_eq!(
-            read(body[..at].chunks(1)),
-            Err(error),
-            "cut at {at}, byte by byte"
-        );
+        let code = if at == 0 { Code::EmptyBody } else { Code::TruncatedBody };
+        assert_eq!((error.code(), error.offset()), (code, Some(at as u64)), "cut at {at}");
+        assert_eq!(read(body[..at].chunks(1)), Err(error), "cut at {at}, byte by byte");
     }
 }
 
@@ -107,11 +93,7 @@ fn an_entry_that_is_carried_over_is_read_as_any_other() {
         for at in 11_000..11_300 {
             let (left, right) = body.split_at(at);
             let small = right.chunks(100);
-            assert_eq!(
-                read([left].into_iter().chain(small)),
-                plainly,
-                "split at {at}"
-            );
+            assert_eq!(read([left].into_iter().chain(small)), plainly, "split at {at}");
             let cut = read([left]);
             assert_eq!(cut, read(left.chunks(1)), "cut at {at}, {odd}");
         }
@@ -151,9 +133,7 @@ fn a_string_limit_below_the_digits_of_a_count_holds_however_the_body_comes() {
     let read = |size| {
         let options = AggregatorOptions::default().limits(limits);
         let mut aggregator = Aggregator::new(&DIMENSIONS, options)?;
-        body.as_bytes()
-            .chunks(size)
-            .try_for_each(|chunk| aggregator.push(chunk))?;
+        body.as_bytes().chunks(size).try_for_each(|chunk| aggregator.push(chunk))?;
         aggregator.finish()
     };
     let error = read(1).expect_err("a string that is too long");
@@ -173,20 +153,11 @@ fn sums(entries: &[Value]) -> Vec<(Vec<String>, [u64; 3])> {
     for entry in entries {
         let key = DIMENSIONS
             .iter()
-            .map(|name| {
-                entry["dimensions"][name]
-                    .as_str()
-                    .expect("a string")
-                    .to_owned()
-            })
+            .map(|name| entry["dimensions"][name].as_str().expect("a string").to_owned())
             .collect();
         let sum = sums.entry(key).or_default();
         for (sum, name) in sum.iter_mut().zip(["success", "errors", "filtered"]) {
-            *sum += entry[name]
-                .as_str()
-                .expect("digits")
-                .parse::<u64>()
-                .expect("digits");
+            *sum += entry[name].as_str().expect("digits").parse::<u64>().expect("digits");
         }
     }
     sums.into_iter().collect()
@@ -256,15 +227,10 @@ fn written(style: usize, number: usize, key: &str, count: u64) -> String {
 
 /// Cuts a body at the given places.
 fn split<'a>(body: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
-    let mut cuts: Vec<usize> = places
-        .iter()
-        .map(|place| place.index(body.len() + 1))
-        .collect();
+    let mut cuts: Vec<usize> = places.iter().map(|place| place.index(body.len() + 1)).collect();
     cuts.extend([0, body.len()]);
     cuts.sort_unstable();
-    cuts.windows(2)
-        .map(|edges| &body[edges[0]..edges[1]])
-        .collect()
+    cuts.windows(2).map(|edges| &body[edges[0]..edges[1]]).collect()
 }
 
 proptest! {

@@ -39,14 +39,7 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
     assert_eq!(page["page"], 2);
     let stats = sandbox.stats();
     assert_eq!((stats.control_token, stats.orchestration_token), (1, 1));
-    assert_eq!(
-        (
-            stats.event_delivery,
-            stats.event_ingestion,
-            stats.audit_logs
-        ),
-        (1, 1, 1)
-    );
+    assert_eq!((stats.event_delivery, stats.event_ingestion, stats.audit_logs), (1, 1, 1));
 }
 
 #[test]
@@ -56,20 +49,10 @@ fn grouping_by_the_service_while_folding_and_afterwards_agree() {
         let call = client.event_delivery(&query(dimensions).group_by(group_by.map(<[_]>::to_vec)));
         table(drive(call.expect("good arguments"), &mut sandbox, at(0)))
     };
-    let everything = [
-        Dimension::EventName,
-        Dimension::WriteKey,
-        Dimension::Integration,
-        Dimension::Reason,
-    ];
+    let everything =
+        [Dimension::EventName, Dimension::WriteKey, Dimension::Integration, Dimension::Reason];
     let by_service = ask(&[Dimension::Reason, Dimension::Integration], None);
-    assert_eq!(
-        ask(
-            &everything,
-            Some(&[Dimension::Reason, Dimension::Integration])
-        ),
-        by_service
-    );
+    assert_eq!(ask(&everything, Some(&[Dimension::Reason, Dimension::Integration])), by_service);
     let whole = ask(&everything, None);
     assert_eq!(whole.group_by(&["reason", "integration"]), Ok(by_service));
     assert!(whole.len() > 1_000);
@@ -123,13 +106,7 @@ fn a_hundred_calls_on_an_expired_token_make_one_token_request() {
     let calls = start(&client, 100, tomorrow);
     let outputs = drive_all(calls, &client, &mut sandbox, tomorrow);
     assert_eq!(outputs.iter().filter(|output| output.is_ok()).count(), 100);
-    assert_eq!(
-        (
-            sandbox.stats().control_token,
-            sandbox.stats().event_delivery
-        ),
-        (2, 101)
-    );
+    assert_eq!((sandbox.stats().control_token, sandbox.stats().event_delivery), (2, 101));
 }
 
 #[test]
@@ -140,13 +117,7 @@ fn a_hundred_calls_with_a_revoked_token_make_one_token_request() {
     let calls = start(&client, 100, at(1));
     let outputs = drive_all(calls, &client, &mut sandbox, at(1));
     assert_eq!(outputs.iter().filter(|output| output.is_ok()).count(), 100);
-    assert_eq!(
-        (
-            sandbox.stats().control_token,
-            sandbox.stats().event_delivery
-        ),
-        (2, 201)
-    );
+    assert_eq!((sandbox.stats().control_token, sandbox.stats().event_delivery), (2, 201));
 }
 
 #[test]
@@ -169,11 +140,11 @@ fn a_hundred_calls_that_wait_share_the_failure_of_one_token_request() {
         .expect("a good fault");
     let calls = start(&client, 100, at(0));
     let outputs = drive_all(calls, &client, &mut sandbox, at(0));
-    assert!(outputs.iter().all(|output| {
-        output
-            .as_ref()
-            .is_err_and(|error| error.code() == Code::ServerError)
-    }));
+    assert!(
+        outputs.iter().all(|output| {
+            output.as_ref().is_err_and(|error| error.code() == Code::ServerError)
+        })
+    );
     assert_eq!(sandbox.stats().control_token, 1);
 }
 
@@ -185,16 +156,10 @@ fn a_service_that_always_says_401_is_asked_with_one_new_token_for_each_call() {
         .expect("a good fault");
     for calls in 1..=3 {
         let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("a refusal");
-        assert_eq!(
-            (error.code(), error.status()),
-            (Code::TokenRejected, Some(401))
-        );
+        assert_eq!((error.code(), error.status()), (Code::TokenRejected, Some(401)));
         // The first call tries one new token; later ones know that new tokens do not help.
         let stats = sandbox.stats();
-        assert_eq!(
-            (stats.control_token, stats.event_delivery),
-            (calls + 1, calls + 1)
-        );
+        assert_eq!((stats.control_token, stats.event_delivery), (calls + 1, calls + 1));
     }
 }
 
@@ -211,11 +176,7 @@ fn when_the_leader_is_given_up_another_call_fetches_the_token() {
         } else {
             leader.close()
         }
-        assert_ne!(
-            client.token_epoch(),
-            epoch,
-            "those who wait are to be woken"
-        );
+        assert_ne!(client.token_epoch(), epoch, "those who wait are to be woken");
         let outputs = drive_all(calls, &client, &mut sandbox, at(0));
         assert!(outputs.iter().all(Result::is_ok));
         assert_eq!(sandbox.stats().control_token, 1);
@@ -265,16 +226,8 @@ fn a_late_401_for_an_old_token_leaves_the_new_one_alone() {
     let mut calls = start(&client, 2, at(1));
     sandbox.revoke_tokens();
     let slow = calls.split_off(1);
-    assert!(
-        drive_all(calls, &client, &mut sandbox, at(1))
-            .iter()
-            .all(Result::is_ok)
-    );
-    assert!(
-        drive_all(slow, &client, &mut sandbox, at(1))
-            .iter()
-            .all(Result::is_ok)
-    );
+    assert!(drive_all(calls, &client, &mut sandbox, at(1)).iter().all(Result::is_ok));
+    assert!(drive_all(slow, &client, &mut sandbox, at(1)).iter().all(Result::is_ok));
     assert_eq!(sandbox.stats().control_token, 2);
 }
 
@@ -292,10 +245,7 @@ fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop(
     let step = leader.step(at(3600)).expect("the request");
     calls.push((leader, step));
     let outputs = drive_all(calls, &client, &mut sandbox, at(3600));
-    assert!(
-        outputs.iter().all(Result::is_ok),
-        "the 401 was answered with a fresh token"
-    );
+    assert!(outputs.iter().all(Result::is_ok), "the 401 was answered with a fresh token");
     assert_eq!(sandbox.stats().control_token, 2);
 }
 
@@ -303,12 +253,9 @@ fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop(
 /// out.
 fn fail_to_refresh(client: &Machine, asked_at: Now) -> Call<CountTable> {
     let mut call = delivery(client);
-    let Ok(Step::Send(request)) = call.step(asked_at) else {
-        panic!("a token request")
-    };
+    let Ok(Step::Send(request)) = call.step(asked_at) else { panic!("a token request") };
     assert!(request.url().ends_with("/oauth/token"));
-    call.failed(HostFailure::Timeout, "")
-        .expect("the old token serves");
+    call.failed(HostFailure::Timeout, "").expect("the old token serves");
     call
 }
 
@@ -334,11 +281,7 @@ fn after_a_failed_refresh_the_old_token_serves_while_it_lives_and_no_longer() {
     assert!(bearer(next.step(at(margin + 59))).starts_with("Bearer sandbox.control.1."));
     // A refresh during which the machine slept for a day has no old token to fall back on.
     let mut call = fail_to_refresh(&client, at(margin + 61));
-    assert_eq!(
-        bearer(call.step(at(margin + 90_000))),
-        "none",
-        "a token request"
-    );
+    assert_eq!(bearer(call.step(at(margin + 90_000))), "none", "a token request");
 }
 
 #[test]
@@ -346,9 +289,7 @@ fn a_leader_that_slept_through_the_life_of_its_new_token_fetches_another() {
     let (client, mut sandbox) = (client(), sandbox());
     let mut calls = start(&client, 2, at(0));
     let (mut waiter, _) = calls.remove(1);
-    let (mut leader, Step::Send(request)) = calls.remove(0) else {
-        panic!("the first call leads")
-    };
+    let (mut leader, Step::Send(request)) = calls.remove(0) else { panic!("the first call leads") };
     exchange(&mut leader, &request, &mut sandbox, at(0)).expect("a token");
     assert_eq!(bearer(leader.step(at(90_000))), "none", "a token request");
     assert!(matches!(waiter.step(at(90_000)), Ok(Step::Blocked { .. })));
@@ -359,19 +300,14 @@ fn an_old_failure_is_not_shared() {
     let client = client_of_one_try();
     let mut calls = start(&client, 3, at(0));
     let (mut leader, _) = calls.remove(0);
-    leader
-        .failed(HostFailure::Network, "ECONNRESET")
-        .expect_err("no token");
+    leader.failed(HostFailure::Network, "ECONNRESET").expect_err("no token");
     let codes: Vec<_> = calls
         .iter_mut()
         .zip([at(1), at(3600)])
         .map(|((call, _), now)| call.step(now).map_err(|error| error.code()))
         .collect();
     assert!(matches!(codes[0], Err(Code::NetworkFailed)));
-    assert!(
-        matches!(codes[1], Ok(Step::Send(_))),
-        "an hour later, another try"
-    );
+    assert!(matches!(codes[1], Ok(Step::Send(_))), "an hour later, another try");
 }
 
 /// Thirty-one days of calls every five minutes, with clocks that jump. A token is never used when
@@ -402,11 +338,7 @@ fn a_month_of_calls_with_clock_jumps() {
     assert!(jumps > 900);
     // No call met a 401, so each was sent once.
     assert_eq!(stats.event_delivery, 31 * 288);
-    assert!(
-        (31..=60).contains(&stats.control_token),
-        "{} token requests",
-        stats.control_token
-    );
+    assert!((31..=60).contains(&stats.control_token), "{} token requests", stats.control_token);
 }
 
 #[test]
@@ -417,11 +349,7 @@ fn every_way_of_breaking_off_leaves_no_table() {
             format!(r#"{{"kind": "truncate", "endpoint": "event_delivery", "bytes": {bytes}}}"#);
         sandbox.inject_json(&fault).expect("a good fault");
         let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("a cut body");
-        let code = if bytes == 0 {
-            Code::EmptyBody
-        } else {
-            Code::TruncatedBody
-        };
+        let code = if bytes == 0 { Code::EmptyBody } else { Code::TruncatedBody };
         assert_eq!((error.code(), error.offset()), (code, Some(bytes)));
     }
     let mut call = delivery(&client);
@@ -429,9 +357,7 @@ fn every_way_of_breaking_off_leaves_no_table() {
     let headers = [("content-type", "application/json")];
     assert_eq!(call.head(200, &headers), Ok(true));
     assert_eq!(call.chunk(b"{"), Ok(()));
-    let error = call
-        .failed(HostFailure::Network, "ECONNRESET")
-        .expect_err("a broken exchange");
+    let error = call.failed(HostFailure::Network, "ECONNRESET").expect_err("a broken exchange");
     assert_eq!(
         error.to_string(),
         "network_failed: the connection was closed or reset before the response was complete \
@@ -449,30 +375,14 @@ fn what_happened_on_the_way_is_told_and_a_certificate_is_not_tried_again() {
         ("ProxyError", "the proxy", true),
         ("EPROTO", "TLS failed", true),
         ("OFFLINE", "offline", true),
-        (
-            "ECONNFOO",
-            "the exchange broke (ECONNFOO, https://sandbox.example/",
-            true,
-        ),
-        (
-            "canary-secret",
-            "the exchange broke (https://sandbox.example/",
-            true,
-        ),
+        ("ECONNFOO", "the exchange broke (ECONNFOO, https://sandbox.example/", true),
+        ("canary-secret", "the exchange broke (https://sandbox.example/", true),
         ("NO_FETCH", "no fetch", false),
         ("MIXED_CONTENT", "https", false),
-        (
-            "CERT_HAS_EXPIRED",
-            "certificate is refused: it has expired",
-            false,
-        ),
+        ("CERT_HAS_EXPIRED", "certificate is refused: it has expired", false),
         ("DEPTH_ZERO_SELF_SIGNED_CERT", "self-signed", false),
         ("ERR_TLS_CERT_ALTNAME_INVALID", "another name", false),
-        (
-            "CERT_REVOKED",
-            "certificate is refused: it can't be verified",
-            false,
-        ),
+        ("CERT_REVOKED", "certificate is refused: it can't be verified", false),
     ];
     for (detail, words, is_retried) in told {
         for at_token in [true, false] {
@@ -528,9 +438,7 @@ fn whatever_becomes_of_a_refusals_body_the_call_ends_with_the_refusal() {
         ("at its end", Call::end),
         ("broken off", |call| call.failed(HostFailure::Network, "")),
         ("late", |call| call.failed(HostFailure::Timeout, "")),
-        ("without end", |call| {
-            (0..1_000_000).try_for_each(|_| call.chunk(b" "))
-        }),
+        ("without end", |call| (0..1_000_000).try_for_each(|_| call.chunk(b" "))),
     ];
     for (how, end) in ends {
         let (client, mut sandbox) = (client_of_one_try(), sandbox());
@@ -566,27 +474,13 @@ fn the_name_of_a_hosts_error_is_kept_and_no_other_word() {
         let client = client_of_one_try();
         let mut call = delivery(&client);
         assert!(call.step(at(0)).is_ok());
-        let error = call
-            .failed(HostFailure::Network, detail)
-            .expect_err("an end");
+        let error = call.failed(HostFailure::Network, detail).expect_err("an end");
         error.message().contains(detail)
     };
-    for name in [
-        "ECONNREFUSED",
-        "UND_ERR_SOCKET",
-        "CERT_HAS_EXPIRED",
-        "ConnectError",
-    ] {
+    for name in ["ECONNREFUSED", "UND_ERR_SOCKET", "CERT_HAS_EXPIRED", "ConnectError"] {
         assert!(kept(name), "{name}");
     }
-    for name in [
-        "canary-secret",
-        "s3cr3t",
-        "Secret",
-        "CANARY",
-        "Bearer xError",
-        "abc.defError",
-    ] {
+    for name in ["canary-secret", "s3cr3t", "Secret", "CANARY", "Bearer xError", "abc.defError"] {
         assert!(!kept(name), "{name}");
     }
 }
@@ -603,9 +497,7 @@ fn a_machine_driven_out_of_order_says_so_and_goes_on() {
     refused(call.end());
     refused(call.token_failed());
     refused(call.output().map(drop));
-    let Ok(Step::Send(request)) = call.step(at(0)) else {
-        panic!("a token request")
-    };
+    let Ok(Step::Send(request)) = call.step(at(0)) else { panic!("a token request") };
     refused(call.step(at(0)).map(drop));
     refused(call.token(Secret::from("x".to_owned()), None));
     exchange(&mut call, &request, &mut sandbox, at(0)).expect("a token");
@@ -620,9 +512,7 @@ fn no_secret_is_printed_by_anything() {
             assert!(!text.contains(canary), "{what} shows {canary}: {text}");
         }
     };
-    let options = options()
-        .client_secret(Secret::from(canaries[0].to_owned()))
-        .max_retries(0);
+    let options = options().client_secret(Secret::from(canaries[0].to_owned())).max_retries(0);
     clean("the options", format!("{options:?}"));
     let client = Machine::new(options).expect("good options");
     let mut call = delivery(&client);
@@ -630,61 +520,38 @@ fn no_secret_is_printed_by_anything() {
     clean("the first step", format!("{step:?} {call:#?}"));
     assert_eq!(call.head(200, &[]), Ok(true));
     let body = format!(r#"{{"access_token": "{}"}}"#, canaries[1]);
-    call.chunk(body.as_bytes())
-        .and_then(|()| call.end())
-        .expect("a token");
+    call.chunk(body.as_bytes()).and_then(|()| call.end()).expect("a token");
     let step = call.step(at(0));
     clean("the second step", format!("{step:?} {call:#?} {client:#?}"));
-    let error = call
-        .failed(HostFailure::Network, "Bearer canary-token")
-        .expect_err("an end");
+    let error = call.failed(HostFailure::Network, "Bearer canary-token").expect_err("an end");
     clean("an error", format!("{error:?} {error}"));
     let mut call = delivery(&client);
     assert!(call.step(at(0)).is_ok());
-    let error = call
-        .failed(HostFailure::Network, "canary-secret")
-        .expect_err("an end");
-    clean(
-        "a detail that is no error's name",
-        format!("{error:?} {error}"),
-    );
+    let error = call.failed(HostFailure::Network, "canary-secret").expect_err("an end");
+    clean("a detail that is no error's name", format!("{error:?} {error}"));
     let address = Some("https://user:canary-secret@host.example".to_owned());
     let options = MachineOptions::default().cluster_endpoint(address);
-    clean(
-        "an address",
-        format!("{options:?} {:?}", Machine::new(options.clone())),
-    );
+    clean("an address", format!("{options:?} {:?}", Machine::new(options.clone())));
 
-    let hosted = crate::support::options()
-        .host_tokens(true)
-        .client_secret(None);
+    let hosted = crate::support::options().host_tokens(true).client_secret(None);
     let client = Machine::new(hosted).expect("good options");
     let mut call = delivery(&client);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
-    call.token(Secret::from(canaries[2].to_owned()), Some("60"))
-        .expect("a token");
+    call.token(Secret::from(canaries[2].to_owned()), Some("60")).expect("a token");
     let step = call.step(at(0));
     clean("a host's token", format!("{step:?} {call:#?} {client:#?}"));
 
-    for body in [
-        "canary-token",
-        r#"{"canary-token": 1, "canary-token": 2}"#,
-        r#"{"a": canary-token"#,
-    ] {
+    for body in
+        ["canary-token", r#"{"canary-token": 1, "canary-token": 2}"#, r#"{"a": canary-token"#]
+    {
         let mut call = delivery(&crate::support::client());
         assert!(call.step(at(0)).is_ok() && call.head(200, &[]).is_ok());
-        let error = call
-            .chunk(body.as_bytes())
-            .and_then(|()| call.end())
-            .expect_err("no token");
+        let error = call.chunk(body.as_bytes()).and_then(|()| call.end()).expect_err("no token");
         clean("a token endpoint's error", format!("{error:?} {error}"));
     }
     let text = "canary-secret".to_owned();
     let options = SandboxOptions::default().client_secret(Secret::from(text));
-    clean(
-        "the sandbox",
-        format!("{options:?} {:?}", Sandbox::new(options.clone())),
-    );
+    clean("the sandbox", format!("{options:?} {:?}", Sandbox::new(options.clone())));
 }
 
 /// How the clocks differ comes with each request, and no table is settled by a clock that is ahead.
@@ -692,14 +559,8 @@ fn no_secret_is_printed_by_anything() {
 fn a_wrong_clock_is_noted_and_settles_nothing() {
     let ask = |behind_ms: u32, now: Now| {
         let mut sandbox = sandbox();
-        let effect = FaultEffect::Date {
-            milliseconds: behind_ms,
-        };
-        let fault = Fault {
-            effect,
-            endpoint: None,
-            every: Some(1),
-        };
+        let effect = FaultEffect::Date { milliseconds: behind_ms };
+        let fault = Fault { effect, endpoint: None, every: Some(1) };
         sandbox.inject(fault).expect("a good fault");
         let hour = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
         let query = QueryOptions::new(hour.expect("an hour"), &[Dimension::Integration]);
@@ -731,10 +592,7 @@ fn a_wrong_clock_is_noted_and_settles_nothing() {
         assert_eq!(clocks.len(), 2);
         for clock in clocks {
             let clock = clock.expect("a difference");
-            assert_eq!(
-                (clock.ahead_ms, clock.is_alarming),
-                (behind_ms.into(), is_alarming)
-            );
+            assert_eq!((clock.ahead_ms, clock.is_alarming), (behind_ms.into(), is_alarming));
             assert!(clock.message.contains("ahead of the service's"));
         }
     }
@@ -750,18 +608,13 @@ fn a_clock_that_is_behind_is_noted() {
             panic!("a token request");
         };
         let minutes = ahead_s / 60;
-        let (day, hour, minute, second) = (
-            1 + minutes / 1_440,
-            minutes / 60 % 24,
-            minutes % 60,
-            ahead_s % 60,
-        );
+        let (day, hour, minute, second) =
+            (1 + minutes / 1_440, minutes / 60 % 24, minutes % 60, ahead_s % 60);
         let date = format!("Thu, {day:02} Jan 2026 {hour:02}:{minute:02}:{second:02} GMT");
         drop(request);
         let headers = [("content-type", "application/json"), ("date", &*date)];
         assert!(call.head(200, &headers).expect("a good head"));
-        call.chunk(br#"{"access_token": "t", "expires_in": 86400}"#)
-            .expect("a good body");
+        call.chunk(br#"{"access_token": "t", "expires_in": 86400}"#).expect("a good body");
         call.end().expect("a whole body");
         let clock = call.attempt().expect("an attempt").clock;
         assert_eq!(clock.is_some(), expected);

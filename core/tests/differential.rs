@@ -21,10 +21,7 @@ const CHANGED: usize = 4;
 /// A quarter of the configured cases, because each case has five documents.
 fn config() -> Config {
     let config = Config::default();
-    Config {
-        cases: config.cases / 4,
-        ..config
-    }
+    Config { cases: config.cases / 4, ..config }
 }
 
 proptest! {
@@ -39,9 +36,7 @@ proptest! {
 /// Choices that are the same in each run.
 fn fixed_choices(seed: u64) -> Vec<u8> {
     let keys = HashKeys::from_seed(seed);
-    (0..1_600_u32)
-        .map(|number| keys.hash(&number.to_le_bytes()) as u8)
-        .collect()
+    (0..1_600_u32).map(|number| keys.hash(&number.to_le_bytes()) as u8).collect()
 }
 
 /// What the documents are, so that the comparison is not one of broken bodies with each other.
@@ -52,18 +47,14 @@ fn the_documents_are_of_every_kind() {
     for seed in 0..SEEDS {
         for outcome in checks::chosen_documents(&fixed_choices(seed), CHANGED) {
             groups = groups.max(outcome.as_ref().map_or(0, Frame::len));
-            *said
-                .entry(outcome.err().map(|error| error.code().as_str()))
-                .or_default() += 1;
+            *said.entry(outcome.err().map(|error| error.code().as_str())).or_default() += 1;
         }
     }
     let documents = SEEDS as usize * (1 + CHANGED);
     assert!(said[&None] > documents / 5, "{said:?}");
     assert!(groups > 30, "{groups} groups");
-    let never: Vec<_> = OF_BODIES
-        .iter()
-        .filter(|code| !said.contains_key(&Some(code.as_str())))
-        .collect();
+    let never: Vec<_> =
+        OF_BODIES.iter().filter(|code| !said.contains_key(&Some(code.as_str()))).collect();
     assert!(never.is_empty(), "{never:?} in {said:?}");
 }
 
@@ -104,9 +95,7 @@ fn the_seeds_of_the_fuzz_targets_pass() {
         ("timestamps", checks::timestamps),
         ("table_json", checks::table_json),
     ] {
-        let seeds = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../fuzz/seeds")
-            .join(target);
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
         for seed in std::fs::read_dir(seeds).expect("each target has seeds") {
             let path = seed.expect("a folder that can be read").path();
             println!("{}", path.display());

@@ -55,14 +55,10 @@ fn check(file: &Value, run: &Value) {
     let server = Server::new(file, run);
     let waited_ms = std::thread::scope(|scope| {
         let served = scope.spawn(|| server.serve());
-        let waited_ms = catch_unwind(AssertUnwindSafe(|| {
-            ask(file, run, &server.address(), &place)
-        }));
+        let waited_ms =
+            catch_unwind(AssertUnwindSafe(|| ask(file, run, &server.address(), &place)));
         server.hang_up();
-        served
-            .join()
-            .expect("no panic")
-            .unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+        served.join().expect("no panic").unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
         waited_ms.unwrap_or_else(|_| panic!("{place}: see above"))
     });
     server.assert_nobody_went_elsewhere(&place);
@@ -76,9 +72,7 @@ fn check(file: &Value, run: &Value) {
 fn ask(file: &Value, run: &Value, address: &str, place: &str) -> u64 {
     let mut host = Host::new(file, run, address);
     for outcome in run["outcomes"].as_array().expect("a list") {
-        let outcome = outcome
-            .as_str()
-            .map_or(outcome, |name| &file["outcomes"][name]);
+        let outcome = outcome.as_str().map_or(outcome, |name| &file["outcomes"][name]);
         check_outcome(outcome, host.call(), place);
     }
     assert!(!host.seen().contains(CANARY), "{place}: {}", host.seen());

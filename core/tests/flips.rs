@@ -17,9 +17,7 @@ fn flipped(json: &str) -> impl Iterator<Item = Vec<u8>> {
 #[test]
 fn a_table_with_a_flipped_bit_is_refused_or_the_same() {
     let mut host = Host::new().expect("a host");
-    let table = host
-        .quarter(36)
-        .and_then(|table| table.group_by(&["reason"]));
+    let table = host.quarter(36).and_then(|table| table.group_by(&["reason"]));
     let table = table.expect("counts");
     for bytes in flipped(&table.to_json()) {
         if let Ok(found) = CountTable::from_json(&bytes) {
@@ -32,11 +30,7 @@ fn a_table_with_a_flipped_bit_is_refused_or_the_same() {
 fn collect_options() -> Result<CollectOptions> {
     let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z")?;
     let dimensions = [Dimension::Integration];
-    Ok(CollectOptions::new(
-        Metric::EventDelivery,
-        range,
-        &dimensions,
-    ))
+    Ok(CollectOptions::new(Metric::EventDelivery, range, &dimensions))
 }
 
 fn stored(host: &mut Host) -> Result<Option<Segment>> {

@@ -104,10 +104,7 @@ impl ReferenceStateMachine for Begun {
     fn transitions(state: &Self) -> BoxedStrategy<Event> {
         let begun: Vec<usize> = (0..SLOTS).filter(|slot| state.0[*slot]).collect();
         if begun.is_empty() {
-            let begin = |slot| Event::Begin {
-                slot,
-                api: Api::Control,
-            };
+            let begin = |slot| Event::Begin { slot, api: Api::Control };
             return (0..SLOTS).prop_map(begin).boxed();
         }
         events(begun).boxed()
@@ -226,10 +223,7 @@ impl StateMachineTest for World {
                 Doing::Asks | Doing::WaitsFor(_) => world.step(caller),
                 Doing::Ended => {}
             }),
-            Event::Pass {
-                milliseconds,
-                jump_s,
-            } => {
+            Event::Pass { milliseconds, jump_s } => {
                 world.now = after(world.now, milliseconds);
                 world.now.unix_ms += jump_s * 1000;
             }
@@ -298,10 +292,9 @@ impl World {
                 let query = QueryOptions::new(window.expect("a window"), &[Dimension::Reason]);
                 self.client.event_delivery(&query).map(Call::untyped)
             }
-            Api::Orchestration => self
-                .client
-                .audit_logs(&AuditLogsOptions::default())
-                .map(Call::untyped),
+            Api::Orchestration => {
+                self.client.audit_logs(&AuditLogsOptions::default()).map(Call::untyped)
+            }
         };
         Caller {
             call: call.expect("good arguments"),
@@ -384,10 +377,7 @@ impl World {
         let prefix = format!("Bearer {}-", caller.api.as_str());
         assert!(bearer.starts_with(&prefix), "{bearer} for {:?}", caller.api);
         caller.repeats = None;
-        caller.doing = Doing::AwaitsAnswer {
-            bearer,
-            asked_at: now,
-        };
+        caller.doing = Doing::AwaitsAnswer { bearer, asked_at: now };
     }
 
     fn answer_token(&mut self, caller: &mut Caller, answer: Answer, asked_at: Now) {
@@ -402,21 +392,14 @@ impl World {
         let gained = matches!(answer, Answer::Good | Answer::ShortLived(_));
         if gained {
             service.tokens += 1;
-            service.newest = Some(Newest {
-                name,
-                asked_at,
-                lifetime_ms: lifetime_s * 1000,
-                over: false,
-            });
+            service.newest =
+                Some(Newest { name, asked_at, lifetime_ms: lifetime_s * 1000, over: false });
         }
         if let Answer::Later(_, seconds) = answer
             && seconds <= LONGEST_WAIT_S
         {
             // A host reports a response within the time limit.
-            let came_ms = self
-                .now
-                .monotonic_ms
-                .min(asked_at.monotonic_ms + TIMEOUT_MS);
+            let came_ms = self.now.monotonic_ms.min(asked_at.monotonic_ms + TIMEOUT_MS);
             let until_ms = came_ms + seconds * 1000;
             service.token_floor_ms = service.token_floor_ms.max(until_ms);
         }
@@ -443,10 +426,7 @@ impl World {
             && seconds <= LONGEST_WAIT_S
         {
             // A host reports a response within the time limit.
-            let came_ms = self
-                .now
-                .monotonic_ms
-                .min(asked_at.monotonic_ms + TIMEOUT_MS);
+            let came_ms = self.now.monotonic_ms.min(asked_at.monotonic_ms + TIMEOUT_MS);
             let until_ms = came_ms + seconds * 1000;
             service.floor_ms = service.floor_ms.max(until_ms);
         }

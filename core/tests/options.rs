@@ -86,24 +86,13 @@ fn an_exchange_that_the_deadline_cuts_is_not_tried_again_and_says_nothing_about_
 
 #[test]
 fn a_source_of_tokens_that_takes_too_long_ends_the_call_too() {
-    let client = Machine::new(
-        options()
-            .host_tokens(true)
-            .client_id(None)
-            .client_secret(None),
-    );
+    let client = Machine::new(options().host_tokens(true).client_id(None).client_secret(None));
     let client = client.expect("good options");
     let mut call = delivery(&client, 1_000);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
     let error = call.failed(HostFailure::Timeout, "TimeoutError");
-    assert_eq!(
-        error.map_err(|error| error.code()),
-        Err(Code::DeadlineExceeded)
-    );
-    assert!(matches!(
-        delivery(&client, 1_000).step(at(0)),
-        Ok(Step::ProvideToken { .. })
-    ));
+    assert_eq!(error.map_err(|error| error.code()), Err(Code::DeadlineExceeded));
+    assert!(matches!(delivery(&client, 1_000).step(at(0)), Ok(Step::ProvideToken { .. })));
 }
 
 #[test]
@@ -134,9 +123,7 @@ fn a_collect_ends_at_its_deadline_with_what_was_read() {
                 Ok(_) | Err(_) => break,
             }
         }
-        collect
-            .settle(next.task, &mut next.call, now)
-            .expect("under way");
+        collect.settle(next.task, &mut next.call, now).expect("under way");
     }
     assert_eq!(now.monotonic_ms - start.monotonic_ms, 60_000);
     let ended = collect.finish().expect_err("an end");
@@ -170,11 +157,7 @@ fn headers_of_the_caller_go_with_every_request() {
     while let Ok(Step::Send(request)) = call.step(at(0)) {
         assert!(!format!("{request:?}").contains("s3cret"));
         let sent: Vec<(&str, &str)> = request.headers().collect();
-        names.push(
-            sent.iter()
-                .map(|(name, _)| (*name).to_owned())
-                .collect::<Vec<_>>(),
-        );
+        names.push(sent.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
         let version = "tallyfold/1 test";
         assert!(sent.contains(&("x-api-key", "s3cret")) && sent.contains(&("user-agent", version)));
         exchange(&mut call, &request, &mut sandbox, at(0)).expect("an answer");
@@ -280,11 +263,7 @@ fn credentials_with_white_space_around_them_or_control_characters_are_refused() 
         ("can\u{7f}ary", control),
     ] {
         refuse(options().client_id(text), "client_id", message);
-        refuse(
-            options().client_secret(text.to_owned()),
-            "client_secret",
-            message,
-        );
+        refuse(options().client_secret(text.to_owned()), "client_secret", message);
     }
     assert!(Machine::new(options().client_secret("a pass phrase".to_owned())).is_ok());
 }

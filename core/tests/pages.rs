@@ -42,14 +42,8 @@ fn refused(options: &PagesOptions, asked: PageRequest<'_>) -> (String, u16) {
 }
 
 fn header(answer: &Answer) -> String {
-    let mut named = answer
-        .headers
-        .iter()
-        .filter(|(name, _)| *name == "tallyfold-error");
-    named
-        .next()
-        .map(|(_, value)| value.clone())
-        .unwrap_or_default()
+    let mut named = answer.headers.iter().filter(|(name, _)| *name == "tallyfold-error");
+    named.next().map(|(_, value)| value.clone()).unwrap_or_default()
 }
 
 /// A client of a server for web apps.
@@ -130,18 +124,12 @@ fn a_user_sees_the_rows_that_are_permitted_and_no_others() {
     let (_, all) = sent_by_service(&whole);
     let keys: Vec<String> = {
         let of_keys = all.group_by(&["write_key"]).expect("a dimension");
-        of_keys
-            .rows()
-            .flat_map(|row| row.values().map(str::to_owned).collect::<Vec<_>>())
-            .collect()
+        of_keys.rows().flat_map(|row| row.values().map(str::to_owned).collect::<Vec<_>>()).collect()
     };
     assert!(keys.len() > 2, "{keys:?}");
     let own = only(&[("write_key", &[&keys[1], &keys[0], "of nobody"])]);
     let permission = Permission::Only(Arc::new(own.clone()));
-    let asking = PageRequest {
-        permission: &permission,
-        ..asked(HOUR)
-    };
+    let asking = PageRequest { permission: &permission, ..asked(HOUR) };
     let Ok(PageQuestion::Metrics(question)) =
         PageQuestion::read(&PagesOptions::default(), ADDRESS, asking, at(0))
     else {
@@ -154,9 +142,8 @@ fn a_user_sees_the_rows_that_are_permitted_and_no_others() {
     assert_eq!(question.key, read(asked(&body), at(0)).0);
 
     let (sent, _) = sent_by_service(&question.query);
-    let narrowed = own
-        .narrow(&question.query, &[Dimension::Integration], &sent, 7)
-        .expect("a body");
+    let narrowed =
+        own.narrow(&question.query, &[Dimension::Integration], &sent, 7).expect("a body");
     let seen = read_by_page(&of_page(), &Answer::good(narrowed.clone())).expect("a table");
     let expected = all
         .filter(&[("write_key", keys[..2].to_vec())])
@@ -191,9 +178,7 @@ fn a_body_by_more_dimensions_is_made_into_what_the_service_sends() {
 fn without_any_permitted_value_no_row_is_seen() {
     let (body, _) = sent_by_service(&settled());
     let none = only(&[("integration", &[])]);
-    let narrowed = none
-        .narrow(&settled(), &[Dimension::Integration], &body, 7)
-        .expect("a body");
+    let narrowed = none.narrow(&settled(), &[Dimension::Integration], &body, 7).expect("a body");
     let text = String::from_utf8(narrowed).expect("JSON");
     assert!(
         text.contains(r#""totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[]"#),
@@ -214,19 +199,13 @@ fn a_contradiction_of_the_service_is_seen_with_some_rows_too() {
     assert_eq!(seen.totals().success, 10);
     assert!(matches!(
         seen.reconciliation(),
-        Reconciliation::Unbalanced {
-            success: -10,
-            errors: 0,
-            filtered: -1
-        }
+        Reconciliation::Unbalanced { success: -10, errors: 0, filtered: -1 }
     ));
 }
 
 #[test]
 fn who_sees_some_rows_gets_no_tokens_no_logs_and_no_endpoint_that_cannot_tell_them() {
-    let options = PagesOptions::default()
-        .hand_out_tokens(true)
-        .audit_logs(true);
+    let options = PagesOptions::default().hand_out_tokens(true).audit_logs(true);
     let of = |dimension| Permission::Only(Arc::new(only(&[(dimension, &["a"])])));
     let ingestion = DELIVERY.replace("delivery", "ingestion");
     for (permission, method, target) in [
@@ -234,19 +213,11 @@ fn who_sees_some_rows_gets_no_tokens_no_logs_and_no_endpoint_that_cannot_tell_th
         (of("write_key"), "GET", "/x/api/v1/audit-logs"),
         (of("reason"), "POST", &*ingestion),
     ] {
-        let asked = PageRequest {
-            method,
-            target,
-            permission: &permission,
-            ..asked(HOUR)
-        };
+        let asked = PageRequest { method, target, permission: &permission, ..asked(HOUR) };
         assert_eq!(refused(&options, asked), ("forbidden 403".to_owned(), 403));
     }
     let nothing = HOUR.replace("\"integration\"", "");
-    let asked = PageRequest {
-        permission: &of("write_key"),
-        ..asked(&nothing)
-    };
+    let asked = PageRequest { permission: &of("write_key"), ..asked(&nothing) };
     assert_eq!(refused(&options, asked).0, "no_dimensions");
 }
 
@@ -254,12 +225,7 @@ fn who_sees_some_rows_gets_no_tokens_no_logs_and_no_endpoint_that_cannot_tell_th
 fn a_range_of_other_rows_has_another_tag() {
     let target = format!("{DELIVERY}/windows?{RANGE}");
     let key = |permission: &Permission| {
-        let asked = PageRequest {
-            method: "GET",
-            target: &target,
-            permission,
-            ..asked("")
-        };
+        let asked = PageRequest { method: "GET", target: &target, permission, ..asked("") };
         match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0)) {
             Ok(PageQuestion::Windows(question)) => question.key,
             other => panic!("{other:?}"),
@@ -267,13 +233,7 @@ fn a_range_of_other_rows_has_another_tag() {
     };
     let of = |values: &[&str]| key(&Permission::Only(Arc::new(only(&[("write_key", values)]))));
     assert_eq!(of(&["a", "b", "a"]), of(&["b", "a"]));
-    let keys = [
-        of(&["a", "b"]),
-        of(&["a"]),
-        of(&["a,b"]),
-        of(&[]),
-        key(&Permission::Everything),
-    ];
+    let keys = [of(&["a", "b"]), of(&["a"]), of(&["a,b"]), of(&[]), key(&Permission::Everything)];
     for (place, one) in keys.iter().enumerate() {
         assert!(!keys[..place].contains(one), "{keys:?}");
     }
@@ -283,17 +243,11 @@ fn a_range_of_other_rows_has_another_tag() {
 fn equal_questions_have_equal_keys_and_old_windows_are_settled() {
     let (key, is_settled) = read(asked(HOUR), at(0));
     assert!(is_settled && key.starts_with(ADDRESS));
-    let spaced = HOUR
-        .replace(':', ": ")
-        .replace(": 00", ":00")
-        .replace("00Z", "00.000Z");
+    let spaced = HOUR.replace(':', ": ").replace(": 00", ":00").replace("00Z", "00.000Z");
     assert_eq!(read(asked(&spaced), at(0)).0, key);
     let other = HOUR.replace("integration", "reason");
     assert_ne!(read(asked(&other), at(0)).0, key);
-    let ingested = PageRequest {
-        target: "/v1.1/analytics/event_ingestion",
-        ..asked(HOUR)
-    };
+    let ingested = PageRequest { target: "/v1.1/analytics/event_ingestion", ..asked(HOUR) };
     assert_ne!(read(ingested, at(0)).0, key);
     let recent = HOUR.replace("23:00:00Z", "23:00:01Z");
     assert!(!read(asked(&recent), at(0)).1);
@@ -305,13 +259,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
     let refused = |asked: PageRequest<'_>| refused(&PagesOptions::default(), asked);
     let forbidden = ("forbidden 403".to_owned(), 403);
     let invalid = ("invalid_argument".to_owned(), 400);
-    assert_eq!(
-        refused(PageRequest {
-            permission: &Permission::Refused,
-            ..asked(HOUR)
-        }),
-        forbidden
-    );
+    assert_eq!(refused(PageRequest { permission: &Permission::Refused, ..asked(HOUR) }), forbidden);
     for (headers, is_right) in [
         (&[JSON, ("Sec-Fetch-Site", "same-origin")][..], true),
         (&[JSON, ("Sec-Fetch-Site", "same-site")][..], false),
@@ -324,24 +272,11 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
             ][..],
             false,
         ),
-        (
-            &[JSON, ("Origin", "https://a.example"), ("Host", "a.example")][..],
-            true,
-        ),
-        (
-            &[
-                JSON,
-                ("Origin", "https://evil.example"),
-                ("Host", "a.example"),
-            ][..],
-            false,
-        ),
+        (&[JSON, ("Origin", "https://a.example"), ("Host", "a.example")][..], true),
+        (&[JSON, ("Origin", "https://evil.example"), ("Host", "a.example")][..], false),
         (&[JSON, ("Origin", "null")][..], false),
     ] {
-        let asked = PageRequest {
-            headers,
-            ..asked(HOUR)
-        };
+        let asked = PageRequest { headers, ..asked(HOUR) };
         let question = PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0));
         assert_eq!(question.is_ok(), is_right, "{headers:?}");
         if !is_right {
@@ -353,13 +288,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
         &[("content-type", "text/plain")],
         &[("content-type", "application/x-www-form-urlencoded")],
     ] {
-        assert_eq!(
-            refused(PageRequest {
-                headers,
-                ..asked(HOUR)
-            }),
-            invalid
-        );
+        assert_eq!(refused(PageRequest { headers, ..asked(HOUR) }), invalid);
     }
     for (method, target) in [
         ("GET", DELIVERY),
@@ -369,26 +298,12 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
         ("POST", "/v1.1/analytics/event_delivery/"),
         ("POST", "https://evil.example/"),
     ] {
-        assert_eq!(
-            refused(PageRequest {
-                method,
-                target,
-                ..asked(HOUR)
-            }),
-            invalid,
-            "{target}"
-        );
+        assert_eq!(refused(PageRequest { method, target, ..asked(HOUR) }), invalid, "{target}");
     }
     let long = format!("{HOUR}{}", " ".repeat(17_000));
-    for body in [
-        "",
-        "[]",
-        "{}",
-        "null",
-        &long,
-        &HOUR.replace("start", "from"),
-        &HOUR.replace('[', "{"),
-    ] {
+    for body in
+        ["", "[]", "{}", "null", &long, &HOUR.replace("start", "from"), &HOUR.replace('[', "{")]
+    {
         assert_eq!(refused(asked(body)), invalid, "{body}");
     }
     for (from, to, code) in [
@@ -396,10 +311,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
         ("23:00:00Z", "21:00:00Z", "invalid_window"),
         ("23:00:00Z", "23:00", "invalid_timestamp"),
     ] {
-        assert_eq!(
-            refused(asked(&HOUR.replace(from, to))),
-            (code.to_owned(), 400)
-        );
+        assert_eq!(refused(asked(&HOUR.replace(from, to))), (code.to_owned(), 400));
     }
 }
 
@@ -418,12 +330,7 @@ fn errors_keep_their_code_kind_and_status() {
         (503, Code::ServerError),
         (302, Code::Redirected),
     ] {
-        let machine = Machine::new(
-            options()
-                .max_retries(0)
-                .host_tokens(true)
-                .client_secret(None),
-        );
+        let machine = Machine::new(options().max_retries(0).host_tokens(true).client_secret(None));
         let mut call = asking(&machine.expect("good options"));
         while let Ok(step) = call.step(at(0)) {
             match step {
@@ -446,19 +353,14 @@ fn errors_keep_their_code_kind_and_status() {
 
 /// A client of a server for web apps, with the default retries.
 fn of_page_that_retries() -> Machine {
-    let options = MachineOptions::default()
-        .cluster_endpoint(ADDRESS)
-        .tokenless(true);
+    let options = MachineOptions::default().cluster_endpoint(ADDRESS).tokenless(true);
     Machine::new(options).expect("an address is all that it needs")
 }
 
 /// Passes a response of the server to a call of the web app, and makes the next step.
 fn answered<T>(call: &mut Call<T>, answer: &Answer, now: Now) -> Result<Step> {
-    let headers: Vec<(&str, &str)> = answer
-        .headers
-        .iter()
-        .map(|(name, value)| (*name, &**value))
-        .collect();
+    let headers: Vec<(&str, &str)> =
+        answer.headers.iter().map(|(name, value)| (*name, &**value)).collect();
     if call.head(answer.status, &headers)? {
         call.chunk(&answer.body)?;
         call.end()?;
@@ -491,9 +393,7 @@ fn what_the_server_has_retried_is_not_retried_by_the_page() {
 fn a_long_range_of_a_page_outlasts_an_outage_that_the_server_reports() {
     const BY: [Dimension; 1] = [Dimension::Integration];
     let options = CollectOptions::new(Metric::EventDelivery, hour(), &BY);
-    let mut collect = of_page_that_retries()
-        .collect(options)
-        .expect("good options");
+    let mut collect = of_page_that_retries().collect(options).expect("good options");
     let mut now = at(0);
     let mut failures = 0;
     while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(now) {
@@ -520,9 +420,7 @@ fn a_long_range_of_a_page_outlasts_an_outage_that_the_server_reports() {
 fn a_window_for_which_the_server_has_waited_in_vain_is_not_halved() {
     let options = CollectOptions::new(Metric::EventDelivery, hour(), &[Dimension::Integration])
         .patience_ms(Patience::Milliseconds(0));
-    let mut collect = of_page_that_retries()
-        .collect(options)
-        .expect("good options");
+    let mut collect = of_page_that_retries().collect(options).expect("good options");
     while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(at(0)) {
         assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
         let answer = Answer::failed(Code::TimedOut, None, String::new(), None);
@@ -578,21 +476,14 @@ fn a_401_to_a_client_without_tokens_is_final() {
     let _ = call.step(at(0)).expect("a request");
     assert_eq!(call.head(401, &[]), Ok(true), "the body says why");
     let error = call.end().expect_err("no token can help");
-    assert_eq!(
-        (error.code(), error.status()),
-        (Code::TokenRejected, Some(401))
-    );
+    assert_eq!((error.code(), error.status()), (Code::TokenRejected, Some(401)));
 }
 
 #[test]
 fn a_client_has_tokens_or_none() {
-    for change in [
-        options().tokenless(true),
-        options()
-            .tokenless(true)
-            .client_secret(None)
-            .host_tokens(true),
-    ] {
+    for change in
+        [options().tokenless(true), options().tokenless(true).client_secret(None).host_tokens(true)]
+    {
         let error = Machine::new(change).expect_err("refused");
         assert_eq!(error.argument_name(), Some("tokenless"));
     }
@@ -643,15 +534,9 @@ fn calls_for_a_token_at_the_same_time_make_one_request() {
 
 #[test]
 fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
-    let options = PagesOptions::default()
-        .hand_out_tokens(true)
-        .audit_logs(true);
+    let options = PagesOptions::default().hand_out_tokens(true).audit_logs(true);
     let ask = |method: &str, target: &str| {
-        let asked = PageRequest {
-            method,
-            target,
-            ..asked("")
-        };
+        let asked = PageRequest { method, target, ..asked("") };
         PageQuestion::read(&options, ADDRESS, asked, at(0))
     };
     for api in [Api::Control, Api::Orchestration] {
@@ -681,10 +566,7 @@ fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
 #[test]
 fn some_call_must_be_allowed_at_a_time() {
     let options = PagesOptions::default().concurrency(0);
-    assert_eq!(
-        options.check().expect_err("none").argument_name(),
-        Some("concurrency")
-    );
+    assert_eq!(options.check().expect_err("none").argument_name(), Some("concurrency"));
     PagesOptions::default().check().expect("good defaults");
 }
 
@@ -698,21 +580,9 @@ fn what_went_wrong_inside_stays_inside_and_the_page_has_the_same_error() {
     let error = read_by_page(&of_page(), &answer).expect_err("an error");
     assert_eq!((error.code(), error.status()), (code, Some(500)));
     for (code, status, said) in [
-        (
-            Code::UnexpectedStatus,
-            Some(400),
-            "the service answered the server with status 400;",
-        ),
-        (
-            Code::NetworkFailed,
-            None,
-            "the server got no answer from the service;",
-        ),
-        (
-            Code::InvalidJson,
-            Some(200),
-            "the server could not use the response of the service;",
-        ),
+        (Code::UnexpectedStatus, Some(400), "the service answered the server with status 400;"),
+        (Code::NetworkFailed, None, "the server got no answer from the service;"),
+        (Code::InvalidJson, Some(200), "the server could not use the response of the service;"),
     ] {
         let answer = Answer::failed_inside(code, status, inner.clone(), None, "3f2a");
         let text = String::from_utf8_lossy(&answer.body).into_owned();
@@ -736,12 +606,7 @@ const RANGE: &str =
 /// Reads the range request with this query.
 fn range(query: &str, now: Now) -> Result<WindowsQuestion> {
     let target = format!("{DELIVERY}/windows?{query}");
-    let asked = PageRequest {
-        method: "GET",
-        target: &target,
-        headers: &[],
-        ..asked("")
-    };
+    let asked = PageRequest { method: "GET", target: &target, headers: &[], ..asked("") };
     match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, now)? {
         PageQuestion::Windows(question) => Ok(question),
         other => panic!("{other:?}"),
@@ -753,10 +618,7 @@ fn a_range_asks_for_each_of_its_windows_as_a_page_would() {
     let question = range(RANGE, at(0)).expect("a range");
     assert_eq!(question.windows.len(), 8);
     let settled: Vec<bool> = question.windows.iter().map(|one| one.is_settled).collect();
-    assert_eq!(
-        settled,
-        [true, true, true, true, false, false, false, false]
-    );
+    assert_eq!(settled, [true, true, true, true, false, false, false, false]);
     let second = &question.windows[1];
     let body = format!(
         r#"{{"start":"{}","end":"{}","dimensions":["integration","reason"]}}"#,
@@ -764,16 +626,12 @@ fn a_range_asks_for_each_of_its_windows_as_a_page_would() {
     );
     assert_eq!(read(asked(&body), at(0)), (second.key.clone(), true));
     // Equal ranges have one key, however they are written.
-    let escaped = RANGE
-        .replace(':', "%3A")
-        .replace("integration,reason", "integration%2creason");
+    let escaped = RANGE.replace(':', "%3A").replace("integration,reason", "integration%2creason");
     let same = range(&escaped, at(0)).expect("a range");
     assert_eq!(same.key, question.key);
-    for other in [
-        RANGE.replace("15m", "30m"),
-        RANGE.replace("22:00", "22:15"),
-        RANGE.replace(",reason", ""),
-    ] {
+    for other in
+        [RANGE.replace("15m", "30m"), RANGE.replace("22:00", "22:15"), RANGE.replace(",reason", "")]
+    {
         let other = range(&other, at(0)).expect("a range");
         assert_ne!(other.key, question.key);
     }
@@ -794,11 +652,7 @@ fn a_range_that_is_wrong_names_its_argument() {
         ("integration", "reason", "dimensions"),
     ] {
         let error = range(&RANGE.replace(from, to), at(0)).expect_err("it is refused");
-        assert_eq!(
-            error.argument_name(),
-            Some(argument),
-            "{from} to {to}: {error}"
-        );
+        assert_eq!(error.argument_name(), Some(argument), "{from} to {to}: {error}");
         assert_eq!(Answer::of_error(&error).status, 400);
     }
     for query in [
@@ -810,10 +664,8 @@ fn a_range_that_is_wrong_names_its_argument() {
         assert_eq!(error.code(), Code::InvalidArgument, "{query}");
     }
     // 3,000 windows are answered, one more is not.
-    let at_most = RANGE.replace(
-        "2026-01-01T00:00:00Z&window=15m",
-        "2026-01-02T00:00:00Z&window=30s",
-    );
+    let at_most =
+        RANGE.replace("2026-01-01T00:00:00Z&window=15m", "2026-01-02T00:00:00Z&window=30s");
     let day = at_most.replace("2025-12-31T22:00:00Z", "2026-01-01T00:00:00Z");
     assert_eq!(range(&day, at(0)).expect("a day").windows.len(), 2_880);
     let error = range(&at_most, at(0)).expect_err("too many");
@@ -830,13 +682,8 @@ fn a_page_of_another_origin_gets_no_range() {
         (&[("sec-fetch-site", "cross-site")][..], all, false),
         (&[("sec-fetch-site", "none")][..], all, false),
     ] {
-        let asked = PageRequest {
-            method: "GET",
-            target: &target,
-            headers,
-            permission,
-            ..asked("")
-        };
+        let asked =
+            PageRequest { method: "GET", target: &target, headers, permission, ..asked("") };
         let question = PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0));
         assert_eq!(question.is_ok(), is_right, "{headers:?}");
     }
@@ -846,10 +693,7 @@ fn a_page_of_another_origin_gets_no_range() {
             target,
             ..asked("")
         };
-        assert_eq!(
-            refused(&PagesOptions::default(), asked),
-            ("invalid_argument".to_owned(), 400)
-        );
+        assert_eq!(refused(&PagesOptions::default(), asked), ("invalid_argument".to_owned(), 400));
     }
 }
 
@@ -862,14 +706,8 @@ fn the_lines_of_a_window_hold_what_the_service_has_sent() {
     let inner = "rate_limited: https://10.0.0.7".to_owned();
     let line = failed_line(hour(), Code::RateLimited, Some(429), inner, Some(7), "3f2a");
     let text = String::from_utf8(line).expect("JSON");
-    assert!(
-        text.ends_with("\"status\":429,\"retry_after\":7}}\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains("3f2a") && !text.contains("10.0.0.7"),
-        "{text}"
-    );
+    assert!(text.ends_with("\"status\":429,\"retry_after\":7}}\n"), "{text}");
+    assert!(text.contains("3f2a") && !text.contains("10.0.0.7"), "{text}");
     let own = "unknown_dimension: colour".to_owned();
     let line = failed_line(hour(), Code::UnknownDimension, None, own, None, "3f2a");
     let text = String::from_utf8(line).expect("JSON");
@@ -885,10 +723,7 @@ fn a_range_that_the_page_has_already_is_304() {
         let mut named = answer.headers.iter().filter(|(own, _)| *own == name);
         named.next().map(|(_, value)| value.as_str())
     };
-    assert_eq!(
-        (answer.status, of("cache-control")),
-        (200, Some("private, no-cache"))
-    );
+    assert_eq!((answer.status, of("cache-control")), (200, Some("private, no-cache")));
     assert_eq!(of("content-type"), Some("application/x-ndjson"));
     let known = of("etag").expect("a tag").to_owned();
     for (if_none_match, status) in [

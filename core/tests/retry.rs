@@ -21,9 +21,7 @@ fn delivery(client: &Machine) -> Call<CountTable> {
 }
 
 fn audit_logs(client: &Machine) -> Call<Json> {
-    client
-        .audit_logs(&AuditLogsOptions::default())
-        .expect("good arguments")
+    client.audit_logs(&AuditLogsOptions::default()).expect("good arguments")
 }
 
 fn client_with(options: MachineOptions) -> Machine {
@@ -109,10 +107,7 @@ fn a_connection_that_was_closed_in_between_is_replaced_at_once_and_for_nothing()
         request(call.step(at(0)));
         assert_eq!(call.failed(HostFailure::Stale, "ECONNRESET"), Ok(()));
         let attempt = call.attempt().expect("a request that has ended");
-        assert_eq!(
-            (attempt.code, attempt.wait_ms),
-            (Some(Code::NetworkFailed), Some(0))
-        );
+        assert_eq!((attempt.code, attempt.wait_ms), (Some(Code::NetworkFailed), Some(0)));
         let again = request(call.step(at(0)));
         exchange(&mut call, &again, &mut sandbox, at(0)).expect("an answer");
         assert!(drive(call, &mut sandbox, at(0)).is_ok());
@@ -124,9 +119,7 @@ fn a_connection_that_was_closed_in_between_is_replaced_at_once_and_for_nothing()
         assert_eq!(call.failed(HostFailure::Stale, "ECONNRESET"), Ok(()));
         request(call.step(at(0)));
     }
-    let error = call
-        .failed(HostFailure::Stale, "ECONNRESET")
-        .expect_err("no retries");
+    let error = call.failed(HostFailure::Stale, "ECONNRESET").expect_err("no retries");
     assert_eq!(error.code(), Code::NetworkFailed);
 }
 
@@ -139,14 +132,9 @@ fn what_gets_no_response_at_all_is_asked_twice_and_says_so() {
         assert_eq!(call.failed(HostFailure::Timeout, ""), Ok(()));
         wait(call.step(at(30)));
         request(call.step(at(31)));
-        let error = call
-            .failed(HostFailure::Timeout, "")
-            .expect_err("twice is enough");
+        let error = call.failed(HostFailure::Timeout, "").expect_err("twice is enough");
         assert_eq!(error.code(), Code::TimedOut);
-        assert!(
-            error.to_string().contains("no response began in that time"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("no response began in that time"), "{error}");
     }
     // What has begun to answer is asked again as often as usual.
     let (_client, _sandbox, mut call) = sent(options());
@@ -216,10 +204,7 @@ fn a_status_is_an_error_although_a_header_says_that_the_call_has_not_ended() {
     let (_, _, mut call) = sent(options());
     let header = [("tallyfold-error", "out_of_order 400")];
     let error = answer(&mut call, 404, &header).expect_err("an end");
-    assert_eq!(
-        (error.code(), error.status()),
-        (Code::UnexpectedStatus, Some(404))
-    );
+    assert_eq!((error.code(), error.status()), (Code::UnexpectedStatus, Some(404)));
 }
 
 #[test]
@@ -230,10 +215,7 @@ fn a_body_that_breaks_off_is_read_again_from_its_start() {
     assert_eq!(call.chunk(br#"{"start": "2026"#), Ok(()));
     assert_eq!(call.failed(HostFailure::Network, ""), Ok(()));
     let attempt = call.attempt().expect("a request that has ended");
-    assert_eq!(
-        (attempt.status, attempt.code),
-        (Some(200), Some(Code::NetworkFailed))
-    );
+    assert_eq!((attempt.status, attempt.code), (Some(200), Some(Code::NetworkFailed)));
     assert!(drive(call, &mut sandbox, at(1)).is_ok());
 }
 
@@ -242,20 +224,14 @@ fn nothing_else_is_tried_again() {
     for status in [302, 400, 403, 404, 409, 410, 413, 501, 505, 507, 599] {
         let (_, _, mut call) = sent(options());
         let error = answer(&mut call, status, &[("retry-after", "1")]).expect_err("an end");
-        assert_eq!(
-            (error.status(), error.retry_after_s()),
-            (Some(status), None)
-        );
+        assert_eq!((error.status(), error.retry_after_s()), (Some(status), None));
         let attempt = call.attempt().expect("a request that has ended");
         assert_eq!((attempt.number, attempt.wait_ms), (1, None));
     }
     for body in ["", "garbage", "{}", "{]"] {
         let (_, _, mut call) = sent(options());
         assert_eq!(call.head(200, &[]), Ok(true));
-        let error = call
-            .chunk(body.as_bytes())
-            .and_then(|()| call.end())
-            .expect_err("an end");
+        let error = call.chunk(body.as_bytes()).and_then(|()| call.end()).expect_err("an end");
         assert_eq!(error.kind(), tallyfold::Kind::Response, "{error}");
     }
 }
@@ -290,9 +266,7 @@ fn a_body_that_is_cut_is_read_again_however_the_host_tells_of_it() {
             }
         };
         assert_eq!(error.code(), Code::TruncatedBody, "{endpoint}");
-        let cut = attempts
-            .iter()
-            .filter(|attempt| attempt.code == Some(Code::TruncatedBody));
+        let cut = attempts.iter().filter(|attempt| attempt.code == Some(Code::TruncatedBody));
         assert_eq!(cut.count(), 4, "{endpoint}: one try, and three retries");
     }
 }
@@ -330,10 +304,7 @@ fn seeds_make_clients_wait_differently_and_each_the_same_again() {
 fn a_client_that_may_not_retry_does_not() {
     let client = client_of_one_try();
     let mut sandbox = sandbox();
-    inject(
-        &mut sandbox,
-        r#"{"kind": "status", "status": 503, "endpoint": "event_delivery"}"#,
-    );
+    inject(&mut sandbox, r#"{"kind": "status", "status": 503, "endpoint": "event_delivery"}"#);
     let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("an end");
     assert_eq!(
         error.to_string(),
@@ -349,10 +320,7 @@ fn a_wall_clock_that_jumps_shortens_no_wait() {
     answer(&mut call, 503, &[("retry-after", "30")]).expect("another try");
     let ms = wait(call.step(at(0)));
     for hours in [-72, -1, 1, 72] {
-        let jumped = Now {
-            unix_ms: at(0).unix_ms + hours * 3_600_000,
-            ..at(10)
-        };
+        let jumped = Now { unix_ms: at(0).unix_ms + hours * 3_600_000, ..at(10) };
         assert_eq!(wait(call.step(jumped)), ms - 10_000);
         assert_eq!(wait(delivery(&client).step(jumped)), 20_000);
     }
@@ -386,10 +354,7 @@ fn beyond_the_longest_wait_the_call_fails_at_once() {
         (Code::RetryLater, Kind::Service, Some(429))
     );
     assert_eq!(error.retry_after_s(), Some(3_600));
-    assert_eq!(
-        error.to_string(),
-        "retry_later: retry later, 3600 seconds (status 429)"
-    );
+    assert_eq!(error.to_string(), "retry_later: retry later, 3600 seconds (status 429)");
     assert_eq!(call.step(at(0)).expect_err("the same"), error);
     // Nobody waits for so long a time, so nobody is held back either.
     request(delivery(&client).step(at(0)));
@@ -404,11 +369,7 @@ fn what_the_service_asks_for_holds_for_all_calls_of_that_api_and_no_others() {
     assert_eq!(wait(early.step(at(3))), 2_000);
     let ms = wait(call.step(at(0)));
     assert!((5_000..=5_000 + RANDOM_MS).contains(&ms), "{ms}");
-    assert!(
-        request(audit_logs(&client).step(at(1)))
-            .url()
-            .ends_with("/oauth/token")
-    );
+    assert!(request(audit_logs(&client).step(at(1))).url().ends_with("/oauth/token"));
     assert_eq!(wait(delivery(&client).step(after(at(4), 999))), 1);
     request(early.step(at(5)));
     request(delivery(&client).step(at(5)));
@@ -418,10 +379,7 @@ fn what_the_service_asks_for_holds_for_all_calls_of_that_api_and_no_others() {
 fn a_call_that_ends_still_tells_the_others_to_wait() {
     let (client, _, mut call) = sent(options().max_retries(0));
     let error = answer(&mut call, 503, &[("retry-after", "5")]).expect_err("no retry");
-    assert_eq!(
-        (error.code(), error.retry_after_s()),
-        (Code::ServerError, Some(5))
-    );
+    assert_eq!((error.code(), error.retry_after_s()), (Code::ServerError, Some(5)));
     assert_eq!(wait(delivery(&client).step(at(0))), 5_000);
 }
 
@@ -432,28 +390,14 @@ fn a_token_endpoint_that_asks_for_a_wait_holds_token_requests_back_and_nothing_e
     // In its margin, a token is to be renewed. That fails, and the old one serves on.
     let margin = 86_400 - 200;
     let mut call = delivery(&client);
-    assert!(
-        request(call.step(at(margin)))
-            .url()
-            .ends_with("/oauth/token")
-    );
+    assert!(request(call.step(at(margin))).url().ends_with("/oauth/token"));
     answer(&mut call, 429, &[("retry-after", "50")]).expect("the old token serves");
-    call.chunk(b"slow down")
-        .and_then(|()| call.end())
-        .expect("nobody wants it");
+    call.chunk(b"slow down").and_then(|()| call.end()).expect("nobody wants it");
     assert!(request(call.step(at(margin))).url().contains("analytics"));
     assert_eq!(call.attempt().and_then(|attempt| attempt.wait_ms), None);
     // A try to renew would be due after 30 s, and the service wants 50.
-    assert!(
-        request(delivery(&client).step(at(margin + 40)))
-            .url()
-            .contains("analytics")
-    );
-    assert!(
-        request(delivery(&client).step(at(margin + 51)))
-            .url()
-            .ends_with("/oauth/token")
-    );
+    assert!(request(delivery(&client).step(at(margin + 40))).url().contains("analytics"));
+    assert!(request(delivery(&client).step(at(margin + 51))).url().ends_with("/oauth/token"));
 
     let client = crate::support::client();
     let mut call = delivery(&client);
@@ -500,9 +444,8 @@ fn drive_all(
             }
         }
         let idle = sending.is_empty();
-        let token_requests = sending
-            .iter()
-            .filter(|(_, request)| request.url().ends_with("/oauth/token"));
+        let token_requests =
+            sending.iter().filter(|(_, request)| request.url().ends_with("/oauth/token"));
         assert!(token_requests.count() <= 1, "one token request at a time");
         for (mut call, request) in sending {
             match exchange(&mut call, &request, sandbox, now) {
@@ -525,10 +468,7 @@ fn good(outputs: &[Result<CountTable>]) -> usize {
 #[test]
 fn a_hundred_calls_that_wait_for_a_token_try_again_with_one_request() {
     let (client, mut sandbox) = (client(), sandbox());
-    inject(
-        &mut sandbox,
-        r#"{"kind": "status", "status": 503, "endpoint": "control_token"}"#,
-    );
+    inject(&mut sandbox, r#"{"kind": "status", "status": 503, "endpoint": "control_token"}"#);
     let calls = (0..100).map(|_| delivery(&client)).collect();
     assert_eq!(good(&drive_all(calls, &mut sandbox, at(0))), 100);
     let stats = sandbox.stats();
@@ -545,9 +485,7 @@ fn a_hundred_calls_without_a_token_are_four_requests() {
     let calls = (0..100).map(|_| delivery(&client)).collect();
     let outputs = drive_all(calls, &mut sandbox, at(0));
     let failed = |output: &Result<CountTable>| {
-        output
-            .as_ref()
-            .is_err_and(|error| error.code() == Code::ServerError)
+        output.as_ref().is_err_and(|error| error.code() == Code::ServerError)
     };
     assert!(outputs.iter().all(failed));
     assert_eq!(sandbox.stats().control_token, 4);
@@ -573,9 +511,7 @@ fn those_who_wait_lead_when_the_leader_has_no_retry_left() {
     let mut now = at(0);
     for _ in 0..3 {
         request(leader.step(now));
-        leader
-            .failed(HostFailure::Network, "")
-            .expect("another try");
+        leader.failed(HostFailure::Network, "").expect("another try");
         now = after(now, wait(leader.step(now)));
     }
     request(leader.step(now));
@@ -592,16 +528,11 @@ fn a_refusal_while_a_call_waits_for_its_turn_is_its_own_too() {
     let client = client();
     let mut patient = delivery(&client);
     request(patient.step(at(0)));
-    patient
-        .failed(HostFailure::Network, "")
-        .expect("another try");
+    patient.failed(HostFailure::Network, "").expect("another try");
     wait(patient.step(at(0)));
     let mut other = delivery(&client);
     request(other.step(at(0)));
-    assert_eq!(
-        answer(&mut other, 403, &[]).expect_err("an end").code(),
-        Code::TokenRefused
-    );
+    assert_eq!(answer(&mut other, 403, &[]).expect_err("an end").code(), Code::TokenRefused);
     let refused = patient.step(at(1)).expect_err("the same");
     assert_eq!(refused.code(), Code::TokenRefused);
 }
@@ -649,16 +580,12 @@ fn a_token_request_is_paid_by_the_call_that_sends_it() {
     for call in &mut calls[1..] {
         assert!(matches!(call.step(at(0)), Ok(Step::Blocked { .. })));
     }
-    calls[0]
-        .failed(HostFailure::Network, "")
-        .expect("another try");
+    calls[0].failed(HostFailure::Network, "").expect("another try");
     for call in &mut calls {
         wait(call.step(at(0)));
     }
     request(calls[1].step(at(1)));
-    calls[1]
-        .failed(HostFailure::Network, "")
-        .expect_err("no credit is left");
+    calls[1].failed(HostFailure::Network, "").expect_err("no credit is left");
     for call in [0, 2] {
         let error = calls[call].step(at(2)).expect_err("no credit is left");
         assert!(error.message().contains("retry budget"), "{error}");
@@ -670,9 +597,7 @@ fn a_renewal_is_no_retry_and_costs_none() {
     let (client, mut sandbox) = (client(), sandbox());
     let mut patient = delivery(&client);
     request(patient.step(at(0)));
-    patient
-        .failed(HostFailure::Network, "")
-        .expect("another try");
+    patient.failed(HostFailure::Network, "").expect("another try");
     wait(patient.step(at(0)));
     // Another call gets the token, and nothing is left in the budget.
     drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
@@ -689,15 +614,13 @@ fn a_retry_gets_itself_a_token_if_its_own_has_died_meanwhile() {
         Machine::new(options().host_tokens(true).client_secret(None)).expect("good options");
     let mut call = delivery(&client);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
-    call.token(Secret::from("short".to_owned()), Some("10"))
-        .expect("a token");
+    call.token(Secret::from("short".to_owned()), Some("10")).expect("a token");
     request(call.step(at(0)));
     answer(&mut call, 503, &[("retry-after", "10")]).expect("another try");
     let ms = wait(call.step(at(1)));
     let later = after(at(1), ms);
     assert!(matches!(call.step(later), Ok(Step::ProvideToken { .. })));
-    call.token(Secret::from("new".to_owned()), Some("10"))
-        .expect("a token");
+    call.token(Secret::from("new".to_owned()), Some("10")).expect("a token");
     let again = request(call.step(later));
     assert!(again.headers().any(|(_, value)| value == "Bearer new"));
 }
@@ -707,9 +630,7 @@ fn a_call_that_is_closed_while_it_waits_leaves_nothing_behind() {
     let (client, mut sandbox) = (client(), sandbox());
     let mut leader = delivery(&client);
     request(leader.step(at(0)));
-    leader
-        .failed(HostFailure::Network, "")
-        .expect("another try");
+    leader.failed(HostFailure::Network, "").expect("another try");
     wait(leader.step(at(0)));
     leader.close();
     assert!(leader.step(at(1)).is_err());
@@ -722,24 +643,15 @@ fn the_rest_of_a_refused_body_may_still_come() {
     answer(&mut call, 503, &[]).expect("another try");
     call.chunk(b"<html>").expect("nobody wants it");
     call.end().expect("nobody wants it");
-    assert_eq!(
-        call.end().map_err(|error| error.code()),
-        Err(Code::OutOfOrder)
-    );
+    assert_eq!(call.end().map_err(|error| error.code()), Err(Code::OutOfOrder));
     assert!(drive(call, &mut sandbox, at(0)).is_ok());
 }
 
 #[test]
 fn every_request_is_told_of_once() {
     let (client, mut sandbox) = (client(), sandbox());
-    inject(
-        &mut sandbox,
-        r#"{"kind": "status", "status": 500, "endpoint": "control_token"}"#,
-    );
-    inject(
-        &mut sandbox,
-        r#"{"kind": "revoke_token", "endpoint": "event_delivery"}"#,
-    );
+    inject(&mut sandbox, r#"{"kind": "status", "status": 500, "endpoint": "control_token"}"#);
+    inject(&mut sandbox, r#"{"kind": "revoke_token", "endpoint": "event_delivery"}"#);
     let mut call = delivery(&client);
     assert_eq!(call.attempt(), None);
     let mut attempts = Vec::new();
@@ -799,10 +711,7 @@ fn the_end_of_a_call_is_told_of_too() {
     call.head(200, &[]).expect("a body");
     call.chunk(b"nonsense").expect_err("no JSON");
     let attempt = call.attempt().expect("a request that has ended");
-    assert_eq!(
-        (attempt.code, attempt.wait_ms),
-        (Some(Code::InvalidJson), None)
-    );
+    assert_eq!((attempt.code, attempt.wait_ms), (Some(Code::InvalidJson), None));
 }
 
 /// Eight calls of a web app that begin at the same time and fail fast.
@@ -830,10 +739,7 @@ fn a_call_that_fails_fast_ends_when_the_service_is_down() {
     assert_eq!(refused(&mut calls[0]), Ok(()));
     assert_eq!(refused(&mut calls[1]), Ok(()));
     for call in &mut calls[2..7] {
-        assert_eq!(
-            refused(call).map_err(|error| error.code()),
-            Err(Code::NetworkFailed)
-        );
+        assert_eq!(refused(call).map_err(|error| error.code()), Err(Code::NetworkFailed));
     }
     // A few failures may be due to a few windows, so the others are still requested.
     request(waiting[0].step(at(0)));
@@ -906,12 +812,8 @@ fn a_call_that_fails_fast_waits_for_a_rate_limit_and_not_for_maintenance() {
             continue;
         }
         let [mut later, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
-        let errors = [
-            outcome,
-            other.step(at(0)).map(drop),
-            later.step(at(1)).map(drop),
-        ]
-        .map(|outcome| outcome.expect_err("the service is down").retry_after_s());
+        let errors = [outcome, other.step(at(0)).map(drop), later.step(at(1)).map(drop)]
+            .map(|outcome| outcome.expect_err("the service is down").retry_after_s());
         assert_eq!(errors, [Some(7), Some(7), Some(6)]);
         let [mut last, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
         request(last.step(at(8)));
@@ -955,10 +857,7 @@ fn tokens_that_an_endpoint_refuses_cost_calls_that_fail_fast_a_few_requests_in_t
         let found = day_of_fast_calls(&client, &mut sandbox, at(seconds));
         assert_eq!(found, refused);
         let stats = sandbox.stats();
-        assert_eq!(
-            (stats.control_token, stats.event_delivery),
-            (requests, requests)
-        );
+        assert_eq!((stats.control_token, stats.event_delivery), (requests, requests));
     }
     // Another endpoint may accept the same tokens.
     let mut other = client.event_ingestion(&query()).expect("good arguments");
@@ -970,10 +869,7 @@ fn tokens_that_an_endpoint_refuses_cost_calls_that_fail_fast_a_few_requests_in_t
 fn a_token_that_is_accepted_ends_the_memory_of_a_refusal() {
     let (client, mut sandbox) = (client(), sandbox());
     for _ in 0..2 {
-        inject(
-            &mut sandbox,
-            r#"{"kind": "status", "status": 401, "endpoint": "event_delivery"}"#,
-        );
+        inject(&mut sandbox, r#"{"kind": "status", "status": 401, "endpoint": "event_delivery"}"#);
     }
     let fast = |now, sandbox: &mut Sandbox| {
         let mut call = delivery(&client);

@@ -109,10 +109,7 @@ impl World {
             Event::Step(worker) => self.step(worker, now_ms, travel_ms),
             Event::Arrive(worker, request) => {
                 let response = self.answer(&request, now);
-                self.enter(
-                    now_ms + travel_ms,
-                    Event::Answer(worker, Box::new(response)),
-                );
+                self.enter(now_ms + travel_ms, Event::Answer(worker, Box::new(response)));
             }
             Event::Answer(worker, response) => {
                 let call = self.calls[worker].as_mut().expect("a call");
@@ -170,9 +167,7 @@ fn query(dimension: Dimension) -> QueryOptions {
 }
 
 fn delivery(client: &Machine) -> Call<CountTable> {
-    client
-        .event_delivery(&query(Dimension::Reason))
-        .expect("good arguments")
+    client.event_delivery(&query(Dimension::Reason)).expect("good arguments")
 }
 
 fn ask(service: &mut Sandbox, request: &Request, now: Now) -> SandboxResponse {
@@ -183,11 +178,8 @@ fn ask(service: &mut Sandbox, request: &Request, now: Now) -> SandboxResponse {
 }
 
 fn hand_in<T>(call: &mut Call<T>, response: &SandboxResponse) -> Result<()> {
-    let headers: Vec<(&str, &str)> = response
-        .headers
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
+    let headers: Vec<(&str, &str)> =
+        response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     if call.head(response.status, &headers)? {
         call.chunk(&response.body)?;
         call.end()?;
@@ -282,9 +274,7 @@ fn drive_refused<T>(
 
 /// Makes a successful call to the other endpoint of the Control API.
 fn logs(client: &Machine, service: &mut Sandbox) {
-    let mut call = client
-        .event_ingestion(&query(Dimension::Integration))
-        .expect("good arguments");
+    let mut call = client.event_ingestion(&query(Dimension::Integration)).expect("good arguments");
     while let Step::Send(request) = call.step(at(1)).expect("a step") {
         let response = ask(service, &request, at(1));
         hand_in(&mut call, &response).expect("a good response");
@@ -299,10 +289,7 @@ fn an_endpoint_that_always_says_401_ends_the_call_also_where_another_takes_the_t
         let call = delivery(&client);
         let (code, tokens, requests) = drive_refused(&client, &mut service, call);
         assert_eq!(code, Code::TokenRejected);
-        assert!(
-            tokens <= 5 && requests <= 5,
-            "{tokens} tokens, {requests} requests"
-        );
+        assert!(tokens <= 5 && requests <= 5, "{tokens} tokens, {requests} requests");
     }
 }
 
@@ -344,9 +331,6 @@ fn many_calls_at_a_service_that_takes_no_token_any_more_all_end() {
     assert_eq!(world.good + world.failed.len(), all);
     assert!(world.failed.iter().all(|code| *code == Code::TokenRejected));
     let stats = world.service.stats();
-    println!(
-        "{} tokens, {} requests for {all} calls",
-        stats.control_token, stats.event_delivery
-    );
+    println!("{} tokens, {} requests for {all} calls", stats.control_token, stats.event_delivery);
     assert!(stats.event_delivery as usize <= 2 * all, "a loop");
 }

@@ -16,19 +16,13 @@ const START: i64 = 29_453_580;
 #[test]
 fn nothing_can_be_made_of_no_table() {
     let error = CountTable::merge_all([]).expect_err("no table");
-    assert_eq!(
-        (error.code(), error.argument_name()),
-        (Code::MissingArgument, Some("tables"))
-    );
+    assert_eq!((error.code(), error.argument_name()), (Code::MissingArgument, Some("tables")));
 }
 
 #[test]
 fn a_change_that_no_signed_column_holds_is_refused() {
     let signed = |success: i128| {
-        let deltas = Deltas {
-            success,
-            ..Deltas::default()
-        };
+        let deltas = Deltas { success, ..Deltas::default() };
         deltas.signed()
     };
     assert_eq!(signed(i128::from(i64::MAX)), Ok([i64::MAX, 0, 0]));
@@ -101,9 +95,7 @@ fn merged(mut tables: Vec<CountTable>, turn: usize) -> CountTable {
     tables.rotate_left(turn);
     let mut tables = tables.into_iter();
     let first = tables.next().expect("at least one");
-    tables.fold(first, |sum, table| {
-        sum.merge(&table, false).expect("different times")
-    })
+    tables.fold(first, |sum, table| sum.merge(&table, false).expect("different times"))
 }
 
 type Sums = BTreeMap<Vec<String>, Counts>;
@@ -118,11 +110,7 @@ fn add(sums: &mut Sums, values: Vec<String>, counts: Counts) {
 fn sums_of(table: &CountTable) -> Sums {
     let mut sums = Sums::new();
     for row in table.rows() {
-        add(
-            &mut sums,
-            row.values().map(str::to_owned).collect(),
-            row.counts(),
-        );
+        add(&mut sums, row.values().map(str::to_owned).collect(), row.counts());
     }
     sums
 }
@@ -130,11 +118,7 @@ fn sums_of(table: &CountTable) -> Sums {
 fn sums_over_windows(series: &Series, inside: impl Fn(Window) -> bool) -> Sums {
     let mut sums = Sums::new();
     for row in series.rows().filter(|row| inside(row.window())) {
-        add(
-            &mut sums,
-            row.values().map(str::to_owned).collect(),
-            row.counts(),
-        );
+        add(&mut sums, row.values().map(str::to_owned).collect(), row.counts());
     }
     sums
 }
@@ -180,10 +164,7 @@ fn check_sides(comparison: &Comparison, before: &CountTable, after: &CountTable)
         assert_eq!(row.presence(), presence);
     }
     assert_eq!(sides, [sums_of(before), sums_of(after)]);
-    let values: Vec<Vec<&str>> = comparison
-        .rows()
-        .map(|row| row.values().collect())
-        .collect();
+    let values: Vec<Vec<&str>> = comparison.rows().map(|row| row.values().collect()).collect();
     assert!(values.is_sorted_by(|one, other| one < other), "{values:?}");
     let totals = [comparison.before_totals(), comparison.after_totals()];
     assert_eq!(totals, [before.totals(), after.totals()]);

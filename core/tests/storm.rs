@@ -52,13 +52,7 @@ struct Service {
 
 impl Service {
     fn new(capacity: fn(u64) -> usize, refusal: Refusal) -> Self {
-        Self {
-            capacity,
-            refusal,
-            second: 0,
-            taken: 0,
-            requests: 0,
-        }
+        Self { capacity, refusal, second: 0, taken: 0, requests: 0 }
     }
 
     fn answer<T>(&mut self, call: &mut Call<T>, request: &Request, now_ms: u64) -> Result<()> {
@@ -156,11 +150,7 @@ fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>
         worker.begun_ms = now_ms;
     }
     let client = &worker.client;
-    let begin = || {
-        client
-            .audit_logs(&AuditLogsOptions::default())
-            .expect("good arguments")
-    };
+    let begin = || client.audit_logs(&AuditLogsOptions::default()).expect("good arguments");
     let call = worker.call.get_or_insert_with(begin);
     match call.step(after(at(0), now_ms)) {
         Ok(Step::Send(request)) => match service.answer(call, &request, now_ms) {
@@ -202,11 +192,7 @@ fn a_service_that_sheds_with_503() {
 
 #[test]
 fn a_service_that_sheds_with_429_and_says_when_to_come_back() {
-    let ended = storm(
-        "429, Retry-After: 2",
-        |_| *CLIENTS * 6 / 5,
-        Refusal::Later(429, "2"),
-    );
+    let ended = storm("429, Retry-After: 2", |_| *CLIENTS * 6 / 5, Refusal::Later(429, "2"));
     assert!(ended.iter().filter(|call| call.good).count() > ended.len() / 2);
 }
 
@@ -221,11 +207,7 @@ fn outage(name: &str, refusal: Refusal) {
     const BEGIN_S: u64 = 100;
     const END_S: u64 = 400;
     let capacity = |second| {
-        if (BEGIN_S..END_S).contains(&second) {
-            0
-        } else {
-            ENOUGH
-        }
+        if (BEGIN_S..END_S).contains(&second) { 0 } else { ENOUGH }
     };
     let ended = storm(name, capacity, refusal);
     let (during, later): (Vec<_>, Vec<_>) = ended
@@ -261,9 +243,8 @@ fn collects(
     patience_ms: Patience,
 ) -> (usize, u64) {
     let mut service = Service::new(capacity, refusal);
-    let mut collects: Vec<Collect> = (0..*COLLECTS)
-        .map(|number| collect(number, patience_ms))
-        .collect();
+    let mut collects: Vec<Collect> =
+        (0..*COLLECTS).map(|number| collect(number, patience_ms)).collect();
     // The workers of a collect have consecutive numbers.
     let mut drives: Vec<Option<Drive>> = (0..*COLLECTS * WORKERS).map(|_| None).collect();
     let mut due: BinaryHeap<_> = (0..drives.len())
@@ -278,10 +259,7 @@ fn collects(
         }
     }
     let windows = *COLLECTS * CALLS_OF_CLIENT;
-    let read: usize = collects
-        .iter()
-        .map(|collect| collect.progress().done as usize)
-        .sum();
+    let read: usize = collects.iter().map(|collect| collect.progress().done as usize).sum();
     let amplification = service.requests as f64 / windows as f64;
     println!(
         "{name}: {} requests for {windows} windows, {amplification:.4} each; {read} are read after {} s",
@@ -342,12 +320,8 @@ const QUARTER: Patience = Patience::Milliseconds(900_000);
 
 #[test]
 fn patient_collects_of_a_service_that_sheds_with_503() {
-    let (read, _) = collects(
-        "collects, 503",
-        |_| *COLLECTS * 6 / 5,
-        Refusal::Status(503),
-        Patience::Endless,
-    );
+    let (read, _) =
+        collects("collects, 503", |_| *COLLECTS * 6 / 5, Refusal::Status(503), Patience::Endless);
     assert!(read > *COLLECTS * CALLS_OF_CLIENT / 2);
 }
 
@@ -365,12 +339,7 @@ fn patient_collects_of_a_service_that_sheds_with_429() {
 
 #[test]
 fn patient_collects_in_an_outage_without_an_end() {
-    let (read, ms) = collects(
-        "collects, without an end",
-        |_| 0,
-        Refusal::Status(503),
-        QUARTER,
-    );
+    let (read, ms) = collects("collects, without an end", |_| 0, Refusal::Status(503), QUARTER);
     assert_eq!(read, 0);
     assert!(ms < 1_000_000);
 }

@@ -68,18 +68,11 @@ fn tables() {
             check_reconciliation(case, given.expect("a good table").reconciliation());
         } else if case.get("coverage").is_some() {
             let coverage = given.expect("a good table").coverage();
-            let coverage: Vec<_> = coverage
-                .iter()
-                .map(|w| vec![w.start().to_string(), w.end().to_string()])
-                .collect();
+            let coverage: Vec<_> =
+                coverage.iter().map(|w| vec![w.start().to_string(), w.end().to_string()]).collect();
             assert_eq!(Value::from(coverage), case["windows"]);
         } else {
-            check(
-                case,
-                given
-                    .and_then(|given| operate(case, &given))
-                    .map(Output::Table),
-            );
+            check(case, given.and_then(|given| operate(case, &given)).map(Output::Table));
         }
     });
 }
@@ -145,10 +138,7 @@ fn texts_of_hosts_are_parsed_for_the_argument_that_they_are_for() {
         let follow = arguments::read::<FollowOptions, _>(&Given(&query), &[]).map(drop);
         for refused in [collect, follow] {
             let error = refused.expect_err("a refusal");
-            assert_eq!(
-                (error.argument_name(), error.code()),
-                (Some(argument), code)
-            );
+            assert_eq!((error.argument_name(), error.code()), (Some(argument), code));
         }
     }
 }
@@ -157,24 +147,12 @@ fn texts_of_hosts_are_parsed_for_the_argument_that_they_are_for() {
 #[test]
 fn every_code_has_a_vector() {
     let mut seen = BTreeSet::new();
-    for name in [
-        "responses",
-        "exchanges",
-        "tables",
-        "series",
-        "collects",
-        "health",
-    ] {
+    for name in ["responses", "exchanges", "tables", "series", "collects", "health"] {
         collect_codes(&load(name), &mut seen);
     }
     // Those of exports are raised by the tests of the crate `tallyfold-export`.
-    let others = [
-        "out_of_memory",
-        "crashed",
-        "wasm_forbidden",
-        "inexact_count",
-        "unsupported_by_format",
-    ];
+    let others =
+        ["out_of_memory", "crashed", "wasm_forbidden", "inexact_count", "unsupported_by_format"];
     seen.extend(others.map(str::to_owned));
     let all: BTreeSet<String> = Code::ALL.iter().map(|code| code.to_string()).collect();
     assert_eq!(seen, all);
@@ -223,13 +201,7 @@ fn number(value: &Value) -> u64 {
 }
 
 fn strings(value: &Value) -> Option<Vec<String>> {
-    Some(
-        value
-            .as_array()?
-            .iter()
-            .map(|item| text(item).to_owned())
-            .collect(),
-    )
+    Some(value.as_array()?.iter().map(|item| text(item).to_owned()).collect())
 }
 
 /// The dimensions to keep.
@@ -274,32 +246,20 @@ fn limits(value: Option<&Value>) -> Limits {
 
 fn read(case: &Value, chunks: &[&[u8]]) -> Result<CountTable> {
     let dimensions = strings(&case["dimensions"]).expect("dimensions");
-    let window = case
-        .get("window")
-        .map(|edges| Window::parse(text(&edges[0]), text(&edges[1])));
+    let window = case.get("window").map(|edges| Window::parse(text(&edges[0]), text(&edges[1])));
     let options = AggregatorOptions::default()
         .group_by(kept(&case["group_by"])?)
         .window(window.transpose()?)
         .limits(limits(case.get("limits")))
-        .tolerate(Tolerate::parse(
-            &strings(&case["tolerate"]).unwrap_or_default(),
-        )?);
+        .tolerate(Tolerate::parse(&strings(&case["tolerate"]).unwrap_or_default())?);
     let mut aggregator = Aggregator::new(&dimensions, options)?;
     let outcome = chunks
         .iter()
         .try_for_each(|chunk| aggregator.push(chunk))
         .and_then(|()| aggregator.finish());
     if let Err(error) = &outcome {
-        assert_eq!(
-            aggregator.push(b" ").as_ref(),
-            Err(error),
-            "push repeats the error"
-        );
-        assert_eq!(
-            aggregator.finish().as_ref(),
-            Err(error),
-            "finish repeats the error"
-        );
+        assert_eq!(aggregator.push(b" ").as_ref(), Err(error), "push repeats the error");
+        assert_eq!(aggregator.finish().as_ref(), Err(error), "finish repeats the error");
     }
     if case.get("finish_twice").is_some() {
         return aggregator.finish();
@@ -324,21 +284,15 @@ fn client_options(given: &Value) -> MachineOptions {
         .dangerously_allow_browser(flag("dangerously_allow_browser"))
         .dangerously_allow_http(flag("dangerously_allow_http"))
         .default_token_lifetime_s(
-            given["default_token_lifetime"]
-                .as_u64()
-                .unwrap_or(usual.default_token_lifetime_s),
+            given["default_token_lifetime"].as_u64().unwrap_or(usual.default_token_lifetime_s),
         )
         .max_retries(
             given["max_retries"]
                 .as_u64()
-                .map_or(usual.max_retries, |most| {
-                    u32::try_from(most).expect("a small number")
-                }),
+                .map_or(usual.max_retries, |most| u32::try_from(most).expect("a small number")),
         )
         .longest_retry_wait_ms(
-            given["longest_retry_wait_ms"]
-                .as_u64()
-                .unwrap_or(usual.longest_retry_wait_ms),
+            given["longest_retry_wait_ms"].as_u64().unwrap_or(usual.longest_retry_wait_ms),
         )
         .jitter_seed(7)
 }
@@ -441,16 +395,12 @@ fn check_wait(expected: &Value, ms: u64) {
 }
 
 fn check_request(expected: &Value, request: &tallyfold::Request) {
-    let headers: Vec<Value> = request
-        .headers()
-        .map(|(name, value)| Value::from(vec![name, value]))
-        .collect();
+    let headers: Vec<Value> =
+        request.headers().map(|(name, value)| Value::from(vec![name, value])).collect();
     assert_eq!(expected["method"], request.method());
     assert_eq!(expected["url"], request.url());
     assert_eq!(expected["headers"], Value::from(headers));
-    let body = request
-        .body()
-        .map(|body| str::from_utf8(body).expect("UTF-8"));
+    let body = request.body().map(|body| str::from_utf8(body).expect("UTF-8"));
     assert_eq!(expected["body"].as_str(), body);
 }
 
@@ -479,20 +429,14 @@ fn load_table(saved: &Value) -> Result<CountTable> {
 
 fn wanted_of(filter: &Value) -> Vec<(String, Vec<String>)> {
     let fields = filter.as_object().expect("an object").iter();
-    fields
-        .map(|(name, values)| (name.clone(), strings(values).expect("values")))
-        .collect()
+    fields.map(|(name, values)| (name.clone(), strings(values).expect("values"))).collect()
 }
 
 fn check_reconciliation(case: &Value, reconciliation: Reconciliation) {
     let verdict = match reconciliation {
         Reconciliation::Balanced => "balanced",
         Reconciliation::Unavailable => "unavailable",
-        Reconciliation::Unbalanced {
-            success,
-            errors,
-            filtered,
-        } => {
+        Reconciliation::Unbalanced { success, errors, filtered } => {
             let differences = &case["differences"];
             assert_eq!(differences["success"], success.to_string());
             assert_eq!(differences["errors"], errors.to_string());
@@ -519,9 +463,7 @@ fn check(case: &Value, outcome: Result<Output>) {
 }
 
 fn check_error(case: &Value, error: &Error) {
-    let expected = case
-        .get("error")
-        .unwrap_or_else(|| panic!("unexpected {error}"));
+    let expected = case.get("error").unwrap_or_else(|| panic!("unexpected {error}"));
     let found = serde_json::json!({
         "code": error.code().as_str(),
         "kind": error.kind().as_str(),

@@ -28,9 +28,7 @@ impl Cells {
         }
         let len = bases.into_iter().try_fold(1, u32::checked_mul)?;
         let most = rows.saturating_mul(CELLS_PER_ROW);
-        (1..=most)
-            .contains(&(len as usize))
-            .then_some(Self { bases, len })
+        (1..=most).contains(&(len as usize)).then_some(Self { bases, len })
     }
 
     /// The number of cells.

@@ -28,10 +28,7 @@ impl Dictionary {
     pub(crate) fn with_capacity(bytes: usize, values: usize) -> Self {
         let mut offsets = Vec::with_capacity(values + 1);
         offsets.push(0);
-        Self {
-            bytes: String::with_capacity(bytes),
-            offsets,
-        }
+        Self { bytes: String::with_capacity(bytes), offsets }
     }
 
     /// How many values.
@@ -60,9 +57,7 @@ impl Dictionary {
 
     /// The values in the order of their ids.
     pub fn values(&self) -> impl Iterator<Item = &str> {
-        self.offsets
-            .windows(2)
-            .map(|edges| &self.bytes[edges[0] as usize..edges[1] as usize])
+        self.offsets.windows(2).map(|edges| &self.bytes[edges[0] as usize..edges[1] as usize])
     }
 
     /// All values, end to end.
@@ -93,14 +88,7 @@ impl Dictionary {
             }
         }
         let all = used.len() == self.len();
-        (
-            if all {
-                Arc::clone(self)
-            } else {
-                Arc::new(used)
-            },
-            new_ids,
-        )
+        (if all { Arc::clone(self) } else { Arc::new(used) }, new_ids)
     }
 
     /// A dictionary of values; `None` unless they are distinct, sorted by their UTF-8 bytes, and take at most 1 GiB.
@@ -148,9 +136,7 @@ impl Dictionary {
             let ids: Vec<u32> = (0..).take(first.len()).collect();
             return Some((Arc::clone(first), vec![ids; all.len()]));
         }
-        let largest = all
-            .iter()
-            .map(|dictionary| (dictionary.bytes.len(), dictionary.len()));
+        let largest = all.iter().map(|dictionary| (dictionary.bytes.len(), dictionary.len()));
         let largest = largest.max().unwrap_or_default();
         let values = all.iter().flat_map(|dictionary| dictionary.values());
         let values: Vec<&str> = values.collect();

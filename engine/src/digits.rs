@@ -27,11 +27,7 @@ pub fn read_count(bytes: &[u8]) -> Option<(u64, usize)> {
 /// Reads a count of eight digits or more.
 #[cold]
 fn read_long_count(first_eight: u64, rest: &[u8]) -> Option<(u64, usize)> {
-    let length = rest
-        .iter()
-        .take(MOST_DIGITS - 7)
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let length = rest.iter().take(MOST_DIGITS - 7).take_while(|byte| byte.is_ascii_digit()).count();
     let tail = |count: u64, byte: &u8| count * 10 + u64::from(byte - b'0');
     (length <= MOST_DIGITS - 8).then(|| {
         let count = rest[..length].iter().fold(first_eight, tail);
@@ -67,10 +63,7 @@ mod tests {
 
     /// The same, one digit after another.
     fn plainly(bytes: &[u8]) -> Option<(u64, usize)> {
-        let length = bytes
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let length = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let digits = str::from_utf8(&bytes[..length]).expect("ASCII");
         let fits = bytes.len() >= 8 && (1..20).contains(&length);
         fits.then(|| (digits.parse().expect("19 digits fit"), length))

@@ -120,11 +120,7 @@ impl EntryReader {
             }
             for (entry, end) in &batch[..len] {
                 let [success, errors, filtered] = entry.counts;
-                let counts = Counts {
-                    success,
-                    errors,
-                    filtered,
-                };
+                let counts = Counts { success, errors, filtered };
                 match rows.add(entry.key, counts, self.fields.may_repeat) {
                     Err(_) => return taken,
                     Ok(Added::Again) => taken.repeated += 1,
@@ -167,9 +163,7 @@ impl EntryReader {
         padded[..bytes.len()].copy_from_slice(bytes);
         let padded = &padded[..bytes.len() + PADDING];
         let mut entry = Entry::default();
-        let length = self
-            .template
-            .read(padded, self.string_limit, rows, &mut entry)?;
+        let length = self.template.read(padded, self.string_limit, rows, &mut entry)?;
         self.misses = 0;
         Some((entry, length))
     }
@@ -178,9 +172,7 @@ impl EntryReader {
     fn walk(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
         let mut walk = Walk::new(bytes, &self.fields, self.string_limit, rows);
         walk.entry()?;
-        let Walk {
-            at, entry, places, ..
-        } = walk;
+        let Walk { at, entry, places, .. } = walk;
         self.misses = self.misses.saturating_add(1);
         // The first miss may only mean that the entry is too close to the end of a chunk.
         let learns =
@@ -225,10 +217,7 @@ struct Places {
 
 impl Default for Places {
     fn default() -> Self {
-        Self {
-            places: [(Slot::Dropped, 0, 0); Self::MOST],
-            len: 0,
-        }
+        Self { places: [(Slot::Dropped, 0, 0); Self::MOST], len: 0 }
     }
 }
 

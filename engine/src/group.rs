@@ -26,14 +26,8 @@ impl Rows {
         new_ids: &[Vec<u32>],
         totals: Counts,
     ) -> Self {
-        let key = |sum: &Sum| {
-            key_of(
-                sum.key
-                    .iter()
-                    .zip(new_ids)
-                    .map(|(id, new)| new[*id as usize]),
-            )
-        };
+        let key =
+            |sum: &Sum| key_of(sum.key.iter().zip(new_ids).map(|(id, new)| new[*id as usize]));
         let keys = sums.iter().map(key).collect();
         let (rows, _) = Self::from_keys(dictionaries, keys, &|row| sums[row].counts, totals);
         rows
@@ -138,11 +132,7 @@ impl Rows {
         let counts = self.success.iter().zip(&self.errors).zip(&self.filtered);
         for (cell, ((success, errors), filtered)) in cell_of_rows.zip(counts) {
             let cell = &mut sums[cell as usize];
-            cell.sum.add(Counts {
-                success: *success,
-                errors: *errors,
-                filtered: *filtered,
-            });
+            cell.sum.add(Counts { success: *success, errors: *errors, filtered: *filtered });
             cell.rows += 1;
         }
     }
@@ -169,15 +159,10 @@ impl Rows {
         let is_wanted = |row: &usize| {
             let mut columns = wanted.iter().zip(&self.ids);
             columns.all(|(wanted, ids)| {
-                wanted
-                    .as_ref()
-                    .is_none_or(|wanted| wanted[ids[*row] as usize])
+                wanted.as_ref().is_none_or(|wanted| wanted[ids[*row] as usize])
             })
         };
-        let kept: Vec<u32> = (0..self.len())
-            .filter(is_wanted)
-            .map(|row| row as u32)
-            .collect();
+        let kept: Vec<u32> = (0..self.len()).filter(is_wanted).map(|row| row as u32).collect();
         let mut counts = kept.iter().map(|row| self.counts(*row as usize));
         self.select(&kept, &mut counts)
     }
@@ -190,8 +175,7 @@ impl Rows {
             let of = |row: &u32| ids[*row as usize];
             let (dictionary, new_ids) = dictionary.used_by(kept.iter().map(of));
             rows.dictionaries.push(dictionary);
-            rows.ids
-                .push(kept.iter().map(|row| new_ids[of(row) as usize]).collect());
+            rows.ids.push(kept.iter().map(|row| new_ids[of(row) as usize]).collect());
         }
         for counts in counts {
             rows.totals.add(counts);
@@ -243,12 +227,7 @@ impl Rows {
     }
 
     fn empty(dictionaries: Vec<Arc<Dictionary>>, totals: Counts) -> Self {
-        Self {
-            ids: vec![Vec::new(); dictionaries.len()],
-            dictionaries,
-            totals,
-            ..Self::default()
-        }
+        Self { ids: vec![Vec::new(); dictionaries.len()], dictionaries, totals, ..Self::default() }
     }
 
     #[inline(always)]
@@ -284,11 +263,7 @@ struct CountColumns {
 impl CountColumns {
     fn with_capacity(rows: usize) -> Self {
         let column = || Vec::with_capacity(rows);
-        Self {
-            success: column(),
-            errors: column(),
-            filtered: column(),
-        }
+        Self { success: column(), errors: column(), filtered: column() }
     }
 
     #[inline]
@@ -316,9 +291,7 @@ impl CountColumns {
         totals: Counts,
     ) -> Rows {
         Rows {
-            ids: (0..dictionaries.len())
-                .map(|column| sorted.ids(column))
-                .collect(),
+            ids: (0..dictionaries.len()).map(|column| sorted.ids(column)).collect(),
             dictionaries,
             success: self.success,
             errors: self.errors,
@@ -369,10 +342,7 @@ mod tests {
     fn plain(rows: &Rows) -> Plain {
         for (dictionary, ids) in rows.dictionaries.iter().zip(&rows.ids) {
             let values: Vec<&str> = dictionary.values().collect();
-            assert!(
-                values.is_sorted_by(|a, b| a < b),
-                "the dictionary is sorted"
-            );
+            assert!(values.is_sorted_by(|a, b| a < b), "the dictionary is sorted");
             let is_used = |id: u32| ids.contains(&id);
             assert!((0..values.len() as u32).all(is_used), "and used as a whole");
         }
@@ -380,20 +350,12 @@ mod tests {
         assert!(keys.is_sorted_by(|a, b| a < b), "rows are sorted");
         let row = |row| {
             let values = (0..rows.width()).map(|column| rows.value(row, column).to_owned());
-            let Counts {
-                success,
-                errors,
-                filtered,
-            } = rows.counts(row);
+            let Counts { success, errors, filtered } = rows.counts(row);
             (values.collect(), [success, errors, filtered])
         };
         let plain: Plain = (0..rows.len()).map(row).collect();
         let total = plain.values().fold([0; 3], |sum, counts| add(sum, *counts));
-        let Counts {
-            success,
-            errors,
-            filtered,
-        } = rows.totals();
+        let Counts { success, errors, filtered } = rows.totals();
         assert_eq!([success, errors, filtered], total);
         plain
     }

@@ -27,10 +27,7 @@ impl HashKeys {
     /// The keys for a seed. Draw the seed at random if values may come from strangers.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
-        Self {
-            seed: seed ^ MANY_BITS[0],
-            shared: SharedSeed::from_u64(seed ^ MANY_BITS[1]),
-        }
+        Self { seed: seed ^ MANY_BITS[0], shared: SharedSeed::from_u64(seed ^ MANY_BITS[1]) }
     }
 
     /// The hash of a value.
@@ -79,12 +76,7 @@ mod tests {
     fn every_seed_spreads_the_ids_of_keys() {
         for seed in (0..16).chain([u64::MAX, 1 << 32, 1 << 63]) {
             let keys = HashKeys::from_seed(seed);
-            for counts in [
-                [1, 100, 20, 50],
-                [100, 20, 50, 1],
-                [50, 1, 100, 20],
-                [20, 50, 1, 100],
-            ] {
+            for counts in [[1, 100, 20, 50], [100, 20, 50, 1], [50, 1, 100, 20], [20, 50, 1, 100]] {
                 let [a, b, c, d] = counts;
                 let ids = (0..a).flat_map(|a| (0..b).map(move |b| (a, b)));
                 let ids = ids.flat_map(|(a, b)| (0..c).map(move |c| (a, b, c)));

@@ -99,11 +99,7 @@ mod tests {
         const NUMBERS: u32 = 20_000;
         let hash_of = |number: u32| {
             let hash = number.wrapping_mul(0x9E37_79B1);
-            if number.is_multiple_of(8) {
-                hash % 64
-            } else {
-                hash
-            }
+            if number.is_multiple_of(8) { hash % 64 } else { hash }
         };
         let mut index = Index::<4>::default();
         for number in 0..NUMBERS {

@@ -45,11 +45,7 @@ struct Texts {
 
 impl Texts {
     fn new() -> Self {
-        Self {
-            full: Vec::new(),
-            last: String::with_capacity(SOME_BYTES),
-            bytes: 0,
-        }
+        Self { full: Vec::new(), last: String::with_capacity(SOME_BYTES), bytes: 0 }
     }
 
     /// Adds a value and returns its start; `None` if there is no room for it.
@@ -124,11 +120,7 @@ impl Interner {
         let id = u32::try_from(self.values.len()).ok()?;
         self.values.try_reserve(1).ok()?;
         let start = self.texts.push(value)?;
-        self.values.push(Value {
-            prefix,
-            start,
-            hash,
-        });
+        self.values.push(Value { prefix, start, hash });
         let Self { values, index, .. } = self;
         index.insert(hash, |id| values[id as usize].hash)?;
         Some(id)
@@ -157,11 +149,7 @@ impl Interner {
 
     /// The sorted dictionary, and the new id of each old one.
     pub(crate) fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
-        let values: Vec<&str> = self
-            .values
-            .iter()
-            .map(|value| self.texts.value(value))
-            .collect();
+        let values: Vec<&str> = self.values.iter().map(|value| self.texts.value(value)).collect();
         let mut new_ids = vec![0; values.len()];
         let mut sorted = Dictionary::with_capacity(self.texts.bytes, values.len());
         for (new_id, place) in (0..).zip(sorted_places(&values)) {
@@ -202,18 +190,7 @@ mod tests {
     #[test]
     fn values_of_any_length_are_kept_whole() {
         let mut interner = Interner::new(HashKeys::from_seed(1));
-        let lengths = [
-            0,
-            700_000,
-            1,
-            400_000,
-            SEGMENT,
-            0,
-            3 * SEGMENT,
-            5,
-            SEGMENT - 5,
-            1,
-        ];
+        let lengths = [0, 700_000, 1, 400_000, SEGMENT, 0, 3 * SEGMENT, 5, SEGMENT - 5, 1];
         let value = |number: usize, length: usize| {
             let mut value = number.to_string();
             value += &"x".repeat(length);

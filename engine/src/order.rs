@@ -197,9 +197,7 @@ mod tests {
     fn dictionary(values: usize) -> Arc<Dictionary> {
         let mut dictionary = Dictionary::default();
         for value in 0..values {
-            dictionary
-                .push(&format!("{value:09}"))
-                .expect("there is room");
+            dictionary.push(&format!("{value:09}")).expect("there is room");
         }
         Arc::new(dictionary)
     }
@@ -208,18 +206,16 @@ mod tests {
     fn any_rows() -> impl Strategy<Value = (Vec<usize>, Vec<Key>)> {
         let sizes =
             prop::collection::vec(prop_oneof![1..4_usize, 1..70_000_usize], 0..=MOST_COLUMNS);
-        (
-            sizes,
-            prop::collection::vec(any::<[u32; MOST_COLUMNS]>(), 0..600),
-        )
-            .prop_map(|(sizes, mut rows)| {
+        (sizes, prop::collection::vec(any::<[u32; MOST_COLUMNS]>(), 0..600)).prop_map(
+            |(sizes, mut rows)| {
                 for row in &mut rows {
                     for (column, id) in row.iter_mut().enumerate() {
                         *id %= sizes.get(column).map_or(1, |size| *size as u32);
                     }
                 }
                 (sizes, rows)
-            })
+            },
+        )
     }
 
     proptest! {

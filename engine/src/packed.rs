@@ -35,10 +35,7 @@ impl Packed {
             bytes.extend_from_slice(&room[..length]);
             next = place + 1;
         }
-        Self {
-            bytes: bytes.into_boxed_slice(),
-            totals: rows.totals(),
-        }
+        Self { bytes: bytes.into_boxed_slice(), totals: rows.totals() }
     }
 
     /// The bytes that [`from_data`](Self::from_data) reads.
@@ -51,10 +48,7 @@ impl Packed {
     /// rows of such a set, or if a sum is above 2^64 - 1.
     #[must_use]
     pub fn from_data(data: &[u8], of: usize) -> Option<Self> {
-        let mut packed = Self {
-            bytes: data.into(),
-            totals: Counts::default(),
-        };
+        let mut packed = Self { bytes: data.into(), totals: Counts::default() };
         let (mut at, mut next) = (0, 0);
         while at < data.len() {
             let mut number = || {
@@ -67,11 +61,7 @@ impl Packed {
                 return None;
             }
             next = place + 1;
-            let counts = Counts {
-                success: number()?,
-                errors: number()?,
-                filtered: number()?,
-            };
+            let counts = Counts { success: number()?, errors: number()?, filtered: number()? };
             packed.totals = packed.totals.checked_add(counts)?;
         }
         Some(packed)
@@ -98,11 +88,7 @@ impl Packed {
         };
         let place = reading.place + number()? as u32;
         reading.place = place + 1;
-        let counts = Counts {
-            success: number()?,
-            errors: number()?,
-            filtered: number()?,
-        };
+        let counts = Counts { success: number()?, errors: number()?, filtered: number()? };
         Some((place, counts))
     }
 
@@ -136,11 +122,8 @@ impl Rows {
         for (place, counts) in all.flat_map(Packed::iter) {
             sums[place as usize].get_or_insert_default().add(counts);
         }
-        let places: Vec<u32> = (0..)
-            .zip(&sums)
-            .filter(|(_, sum)| sum.is_some())
-            .map(|(place, _)| place)
-            .collect();
+        let places: Vec<u32> =
+            (0..).zip(&sums).filter(|(_, sum)| sum.is_some()).map(|(place, _)| place).collect();
         self.select(&places, &mut sums.into_iter().flatten())
     }
 
@@ -178,11 +161,7 @@ mod tests {
     fn rows(width: usize, entries: &[(Vec<u8>, [u64; 3])]) -> Rows {
         let mut distinct = std::collections::BTreeMap::new();
         for (values, [success, errors, filtered]) in entries {
-            let counts = Counts {
-                success: *success,
-                errors: *errors,
-                filtered: *filtered,
-            };
+            let counts = Counts { success: *success, errors: *errors, filtered: *filtered };
             let values: Vec<String> = values[..width].iter().map(u8::to_string).collect();
             distinct.insert(values, counts);
         }
@@ -244,9 +223,8 @@ mod tests {
 
     #[test]
     fn a_usual_row_takes_few_bytes() {
-        let entries: Vec<_> = (0..200)
-            .map(|n| (vec![n; 4], [40_000 + u64::from(n), 37, 5]))
-            .collect();
+        let entries: Vec<_> =
+            (0..200).map(|n| (vec![n; 4], [40_000 + u64::from(n), 37, 5])).collect();
         let rows = rows(4, &entries);
         let packed = Packed::new(&rows, &rows.places_of(&rows));
         assert_eq!(packed.bytes.len(), 200 * 6);

@@ -59,10 +59,7 @@ impl Counts {
 /// denominator must be below 2^73, which any sum of a few counts is.
 #[must_use]
 pub fn quotient(numerator: u128, denominator: u128) -> Option<f64> {
-    debug_assert!(
-        denominator < 1 << 73,
-        "more than 54 bits of the quotient are whole"
-    );
+    debug_assert!(denominator < 1 << 73, "more than 54 bits of the quotient are whole");
     if denominator == 0 {
         return None;
     }
@@ -87,16 +84,8 @@ mod tests {
     const MOST: u64 = u64::MAX;
 
     fn rates(success: u64, errors: u64, filtered: u64) -> [Option<f64>; 3] {
-        let counts = Counts {
-            success,
-            errors,
-            filtered,
-        };
-        let Rates {
-            delivery,
-            error,
-            filter,
-        } = counts.rates();
+        let counts = Counts { success, errors, filtered };
+        let Rates { delivery, error, filter } = counts.rates();
         [delivery, error, filter]
     }
 
@@ -154,23 +143,8 @@ mod tests {
 
     #[test]
     fn quotients_are_the_nearest_floats() {
-        let edges = [
-            1,
-            2,
-            3,
-            7,
-            10,
-            (1 << 53) - 1,
-            1 << 53,
-            (1 << 53) + 1,
-            (1 << 54) + 2,
-        ];
-        let large = [
-            (1 << 63) + 1,
-            u128::from(MOST) - 1,
-            u128::from(MOST),
-            1 << 64,
-        ];
+        let edges = [1, 2, 3, 7, 10, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, (1 << 54) + 2];
+        let large = [(1 << 63) + 1, u128::from(MOST) - 1, u128::from(MOST), 1 << 64];
         let mut values: Vec<u128> = edges.into_iter().chain(large).collect();
         values.extend([2 * u128::from(MOST), 3 * u128::from(MOST)]);
         // Numbers of every length, from a fixed seed.
@@ -184,10 +158,7 @@ mod tests {
         for numerator in &values {
             for denominator in &values {
                 let found = quotient(*numerator, *denominator).unwrap();
-                assert!(
-                    is_nearest(found, *numerator, *denominator),
-                    "{numerator} / {denominator}"
-                );
+                assert!(is_nearest(found, *numerator, *denominator), "{numerator} / {denominator}");
                 let other = f64::from_bits(found.to_bits() + 1);
                 assert!(!is_nearest(other, *numerator, *denominator));
             }

@@ -38,10 +38,7 @@ impl Rows {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let numbers = self.len() * (self.width() * size_of::<u32>() + size_of::<Counts>());
-        let values = self
-            .dictionaries
-            .iter()
-            .map(|dictionary| dictionary.memory());
+        let values = self.dictionaries.iter().map(|dictionary| dictionary.memory());
         numbers + values.sum::<usize>() + size_of::<Self>()
     }
 
@@ -164,10 +161,7 @@ impl RowsLimits {
     pub const PER_GROUP: usize = 64;
 
     /// No limits.
-    pub const NONE: Self = Self {
-        groups: usize::MAX,
-        bytes: usize::MAX,
-    };
+    pub const NONE: Self = Self { groups: usize::MAX, bytes: usize::MAX };
 }
 
 /// The sums of one combination.
@@ -247,10 +241,7 @@ impl RowsBuilder {
     /// Why the counts were refused. The rows are unchanged then, but can't be added to after [`Refused::OutOfMemory`].
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
-        let totals = self
-            .totals
-            .checked_add(counts)
-            .ok_or(Refused::SumOverflow)?;
+        let totals = self.totals.checked_add(counts).ok_or(Refused::SumOverflow)?;
         let hash = self.keys.hash_ids(key);
         let is_key = |row: u32| self.sums[row as usize].key == key;
         let added = match self.index.find(hash, is_key) {
@@ -271,9 +262,7 @@ impl RowsBuilder {
                 return Err(Refused::TooManyBytes { limit });
             }
             None => {
-                let Self {
-                    sums, keys, index, ..
-                } = self;
+                let Self { sums, keys, index, .. } = self;
                 sums.try_reserve(1).map_err(|_| Refused::OutOfMemory)?;
                 index
                     .insert(hash, |row| keys.hash_ids(sums[row as usize].key))
@@ -319,21 +308,13 @@ impl RowsBuilder {
         if bytes < MUCH {
             return Ok(());
         }
-        Vec::<u8>::new()
-            .try_reserve_exact(bytes)
-            .map_err(|_| Refused::OutOfMemory)
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Refused::OutOfMemory)
     }
 
     /// The rows in canonical form.
     #[must_use]
     pub fn finish(self) -> Rows {
-        let Self {
-            interners,
-            sums,
-            index,
-            totals,
-            ..
-        } = self;
+        let Self { interners, sums, index, totals, .. } = self;
         // Freed here, so that the next steps can use its memory.
         drop(index);
         let width = interners.len();

@@ -2,10 +2,7 @@
 //!
 //! All unsafe code of the project is here: the compiler requires a promise that the processor has
 //! SSE2. By the definition of the architecture, every x86-64 processor has it.
-#![expect(
-    unsafe_code,
-    reason = "a promise about the processor can't be made otherwise"
-)]
+#![expect(unsafe_code, reason = "a promise about the processor can't be made otherwise")]
 
 use core::arch::x86_64::{
     _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,

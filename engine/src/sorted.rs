@@ -21,8 +21,7 @@ impl Rows {
         for (dictionary, ids) in dictionaries.iter().zip(ids) {
             let (used, new_ids) = dictionary.used_by(ids.iter().copied());
             rows.dictionaries.push(used);
-            rows.ids
-                .push(ids.iter().map(|id| new_ids[*id as usize]).collect());
+            rows.ids.push(ids.iter().map(|id| new_ids[*id as usize]).collect());
         }
         for counts in counts {
             let totals = rows.totals.checked_add(counts);
@@ -40,11 +39,7 @@ mod tests {
     use super::*;
 
     fn counts(success: u64) -> Counts {
-        Counts {
-            success,
-            errors: 1,
-            filtered: 2,
-        }
+        Counts { success, errors: 1, filtered: 2 }
     }
 
     #[test]

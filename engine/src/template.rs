@@ -128,9 +128,7 @@ impl Template {
         let mut steps = Vec::with_capacity(values.len() + 2);
         let mut from = 0;
         let tail = (None, length, length);
-        let values = values
-            .iter()
-            .map(|(slot, start, end)| (Some(*slot), *start, *end));
+        let values = values.iter().map(|(slot, start, end)| (Some(*slot), *start, *end));
         for (value, start, end) in values.chain([tail]) {
             // A literal is never empty: it has the quote before its value, or the brace at the end.
             while from < start {

@@ -75,11 +75,8 @@ fn table(name: &str) -> CountTable {
 
 fn cases() -> Vec<Value> {
     let step = TimeStep::parse("1h").expect("a step");
-    let (odd, single, huge) = (
-        Counts::Table("odd"),
-        Counts::Table("single"),
-        Counts::Table("huge"),
-    );
+    let (odd, single, huge) =
+        (Counts::Table("odd"), Counts::Table("single"), Counts::Table("huge"));
     let mut cases = Vec::new();
     for format in Format::ALL {
         let mut add = |what: &str, counts: &Counts, options: Options| {
@@ -87,41 +84,22 @@ fn cases() -> Vec<Value> {
             cases.push(case(&name, *format, counts, &options));
         };
         let labels = [("cluster", "a \"b\"\n"), ("zone", "")];
-        let labelled = || Options {
-            labels: labels.to_vec(),
-            ..Options::default()
-        };
+        let labelled = || Options { labels: labels.to_vec(), ..Options::default() };
         add("a table", &odd, Options::default());
         add("a table with labels", &odd, labelled());
         add("a series", &Counts::Series("odd", step), labelled());
         add("a revision", &Counts::Revision(true), labelled());
         let early = Counts::Revision(false);
-        add(
-            "a revision that is not the last",
-            &early,
-            Options::default(),
-        );
+        add("a revision that is not the last", &early, Options::default());
         let name = Some("own_name");
-        let named = Options {
-            name,
-            ..Options::default()
-        };
+        let named = Options { name, ..Options::default() };
         add("a name", &single, named);
-        let small = Options {
-            max_bytes: Some(600),
-            ..Options::default()
-        };
+        let small = Options { max_bytes: Some(600), ..Options::default() };
         add("small pieces", &odd, small);
         add("a huge count", &huge, Options::default());
-        let exact = Options {
-            exact: true,
-            ..Options::default()
-        };
+        let exact = Options { exact: true, ..Options::default() };
         add("a huge count, exactly", &huge, exact);
-        let own = Options {
-            labels: vec![("integration", "x")],
-            ..Options::default()
-        };
+        let own = Options { labels: vec![("integration", "x")], ..Options::default() };
         add("a label that is a dimension", &single, own);
     }
     for (what, windows) in [
@@ -130,10 +108,7 @@ fn cases() -> Vec<Value> {
         ("all", Some(Windows::All)),
     ] {
         for format in [Format::OpenMetrics, Format::RemoteWrite, Format::Csv] {
-            let options = Options {
-                windows,
-                ..Options::default()
-            };
+            let options = Options { windows, ..Options::default() };
             let counts = Counts::Series("with a gap", step);
             let name = format!("{format}: windows that are {what}");
             cases.push(case(&name, format, &counts, &options));
@@ -168,10 +143,8 @@ fn case(name: &str, format: Format, counts: &Counts, options: &Options) -> Value
             (given, (&Arc::new(series)).into())
         }
         Counts::Revision(settled) => {
-            let revision = Revision {
-                settled: *settled,
-                ..revision(&table("before"), &table("after"))
-            };
+            let revision =
+                Revision { settled: *settled, ..revision(&table("before"), &table("after")) };
             let given = json!({
                 "before": "before",
                 "after": "after",
@@ -185,9 +158,8 @@ fn case(name: &str, format: Format, counts: &Counts, options: &Options) -> Value
     arguments.insert("format".to_owned(), format.as_str().into());
     if !options.labels.is_empty() {
         let labels = options.labels.iter();
-        let labels: Map<String, Value> = labels
-            .map(|(name, value)| ((*name).to_owned(), (*value).into()))
-            .collect();
+        let labels: Map<String, Value> =
+            labels.map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
         arguments.insert("labels".to_owned(), labels.into());
     }
     if let Some(name) = options.name {
@@ -251,21 +223,14 @@ fn expected(source: Source, format: Format, given: &Options) -> Value {
 
 /// A table with one window of 15 minutes. Its groups have the values in `ODD`, and its counts depend on `seed`.
 fn window(quarter: u32, seed: u64) -> CountTable {
-    let groups = (0..)
-        .zip(ODD)
-        .filter(|(at, _)| !(at + seed).is_multiple_of(5));
+    let groups = (0..).zip(ODD).filter(|(at, _)| !(at + seed).is_multiple_of(5));
     let groups = groups.map(|(at, value)| (value, [seed * 1000 + at, at * seed, 3 * seed % 4]));
     counted(quarter, &groups.collect::<Vec<_>>())
 }
 
 fn counted(quarter: u32, groups: &[(&str, [u64; 3])]) -> CountTable {
-    let instant = |quarter: u32| {
-        format!(
-            "2026-01-01T{:02}:{:02}:00Z",
-            10 + quarter / 4,
-            quarter % 4 * 15
-        )
-    };
+    let instant =
+        |quarter: u32| format!("2026-01-01T{:02}:{:02}:00Z", 10 + quarter / 4, quarter % 4 * 15);
     let counts = groups.iter().map(|(value, [success, errors, filtered])| {
         json!({
             "success": success.to_string(),
@@ -289,9 +254,7 @@ fn counted(quarter: u32, groups: &[(&str, [u64; 3])]) -> CountTable {
     let options = AggregatorOptions::default().metric(Metric::EventDelivery);
     let mut aggregator =
         Aggregator::new(&["integration", "reason"], options).expect("two dimensions");
-    aggregator
-        .push(body.to_string().as_bytes())
-        .expect("a response");
+    aggregator.push(body.to_string().as_bytes()).expect("a response");
     aggregator.finish().expect("a response")
 }
 

@@ -66,16 +66,11 @@ impl Context {
                 );
                 return Err(Error::argument("labels", Code::InvalidArgument, message));
             }
-            labels.push(Label {
-                name: name.to_owned(),
-                value: LabelValue::Fixed(value.to_owned()),
-            });
+            labels
+                .push(Label { name: name.to_owned(), value: LabelValue::Fixed(value.to_owned()) });
         }
         for (position, name) in dimensions.iter().enumerate() {
-            labels.push(Label {
-                name: (*name).to_owned(),
-                value: LabelValue::Dimension(position),
-            });
+            labels.push(Label { name: (*name).to_owned(), value: LabelValue::Dimension(position) });
         }
         if let Some(number) = source.revision {
             labels.push(Label {

@@ -110,10 +110,7 @@ impl Export {
             notes.extend(check_numbers(&rows, &context, form, options.exact)?);
             notes.extend(check_labels(&rows, &context, form));
             windows.push(rows.windows);
-            fixed.push(FixedSource {
-                context,
-                dictionaries: rows.dictionaries,
-            });
+            fixed.push(FixedSource { context, dictionaries: rows.dictionaries });
         }
         let Some(first) = fixed.first() else {
             let message = "want the counts of at least one source";
@@ -197,17 +194,10 @@ impl Export {
             let message = "this format has an order of its own";
             return Err(Error::new(Code::UnsupportedByFormat, message));
         }
-        let Fixed {
-            windows,
-            leaves_out_unsettled,
-            ..
-        } = &*self.fixed;
+        let Fixed { windows, leaves_out_unsettled, .. } = &*self.fixed;
         let walk = (self.walk).choosing(places, Arc::clone(windows), *leaves_out_unsettled);
         self.walk = walk.ok_or_else(|| {
-            Error::new(
-                Code::InvalidArgument,
-                "want the places of rows that are exported",
-            )
+            Error::new(Code::InvalidArgument, "want the places of rows that are exported")
         })?;
         Ok(self)
     }
@@ -248,9 +238,7 @@ impl Export {
     /// The labels of the source at that position, in the caller's order.
     pub fn labels(&self, source: usize) -> impl Iterator<Item = (&str, &str)> {
         let source = self.fixed.sources.get(source);
-        source
-            .into_iter()
-            .flat_map(|source| source.context.own_labels.iter())
+        source.into_iter().flat_map(|source| source.context.own_labels.iter())
     }
 
     /// The number of the revision, if changes are exported.
@@ -277,10 +265,7 @@ impl Export {
         let mut next = self.next_group(most.min(MOST_SAMPLES), &mut samples);
         // A piece has samples of one source.
         let source = self.walk.source;
-        let FixedSource {
-            context,
-            dictionaries,
-        } = &fixed.sources[source];
+        let FixedSource { context, dictionaries } = &fixed.sources[source];
         let mut piece = Piece {
             encoder: (fixed.form.encoder)(context),
             out,
@@ -388,9 +373,7 @@ impl sending::Source for Export {
     fn skip(&mut self, mut samples: u64) -> u64 {
         let mut skipped = Vec::new();
         while samples > 0 {
-            let most = usize::try_from(samples)
-                .unwrap_or(MOST_SAMPLES)
-                .min(MOST_SAMPLES);
+            let most = usize::try_from(samples).unwrap_or(MOST_SAMPLES).min(MOST_SAMPLES);
             if self.next_group(most, &mut skipped).is_none() {
                 break;
             }
@@ -420,8 +403,7 @@ fn check_numbers(
     }
     let is_change = context.revision.is_some();
     let mut all = rows.windows.iter().flat_map(|of| {
-        of.clone()
-            .map(move |(key, counts)| (key, Sample::new(of, counts, is_change)))
+        of.clone().map(move |(key, counts)| (key, Sample::new(of, counts, is_change)))
     });
     let Some((key, sample)) = all.find(|(_, sample)| sample.largest() > numbers.most()) else {
         return Ok(None);
@@ -453,11 +435,7 @@ fn check_labels(rows: &Windowed, context: &Context, form: &Form) -> Vec<Note> {
     let long_value = long_value(rows, context, limits);
     let long_name = context.label_names().find_map(|name| {
         let is_long = name.len() > limits.name_bytes;
-        is_long.then(|| Note::LongName {
-            label: name.to_owned(),
-            most: limits.name_bytes,
-            reader,
-        })
+        is_long.then(|| Note::LongName { label: name.to_owned(), most: limits.name_bytes, reader })
     });
     let labels = context.label_names().count() + limits.added;
     let many = (labels > limits.labels).then_some(Note::ManyLabels {
@@ -465,11 +443,7 @@ fn check_labels(rows: &Windowed, context: &Context, form: &Form) -> Vec<Note> {
         most: limits.labels,
         reader,
     });
-    long_value
-        .into_iter()
-        .chain(long_name)
-        .chain(many)
-        .collect()
+    long_value.into_iter().chain(long_name).chain(many).collect()
 }
 
 fn long_value(rows: &Windowed, context: &Context, limits: Limits) -> Option<Note> {
@@ -490,10 +464,7 @@ fn long_value(rows: &Windowed, context: &Context, limits: Limits) -> Option<Note
         return None;
     }
     // A dictionary may contain values that no row has.
-    let mut keys = rows
-        .windows
-        .iter()
-        .flat_map(|of| of.clone().map(|(key, _)| key));
+    let mut keys = rows.windows.iter().flat_map(|of| of.clone().map(|(key, _)| key));
     keys.find_map(|key| {
         let names = rows.dimensions.names();
         let mut values = names.into_iter().zip(values_of(&rows.dictionaries, key));
@@ -514,10 +485,7 @@ fn leave_out_unsettled(source: &mut Source) -> Option<Note> {
 }
 
 fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item = &str> {
-    dictionaries
-        .iter()
-        .zip(key)
-        .map(|(dictionary, id)| dictionary.value(id))
+    dictionaries.iter().zip(key).map(|(dictionary, id)| dictionary.value(id))
 }
 
 /// The maximum size of a piece in bytes, even if the caller allows more.

@@ -69,13 +69,8 @@ pub(crate) struct Limits {
 
 /// The limits of VictoriaMetrics since 1.108: its flags `-maxLabelValueLen`, `-maxLabelNameLen` and
 /// `-maxLabelsPerTimeseries`. Prometheus has no limits by default.
-pub(crate) const VICTORIA_METRICS: Limits = Limits {
-    reader: "VictoriaMetrics",
-    value_bytes: 4_096,
-    name_bytes: 256,
-    labels: 40,
-    added: 1,
-};
+pub(crate) const VICTORIA_METRICS: Limits =
+    Limits { reader: "VictoriaMetrics", value_bytes: 4_096, name_bytes: 256, labels: 40, added: 1 };
 
 /// Encodes one piece in a format. Each piece has a new encoder.
 pub(crate) trait Encoder {

@@ -82,11 +82,7 @@ impl Format {
     /// (`user-agent`) or authenticate it.
     pub fn headers(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let media_type = ("content-type", self.media_type());
-        let others = self
-            .form()
-            .delivery
-            .iter()
-            .flat_map(|delivery| delivery.headers);
+        let others = self.form().delivery.iter().flat_map(|delivery| delivery.headers);
         std::iter::once(media_type).chain(others.copied())
     }
 

@@ -17,10 +17,7 @@ use crate::position::Position;
 use crate::scrape::{FamilyKind, Scrape, ScrapeFormat};
 use crate::source::{Source, columns_of, owned_names};
 
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-ledger/1",
-    what: "ledger",
-};
+const KIND: DocumentKind = DocumentKind { format: "tallyfold-ledger/1", what: "ledger" };
 
 /// Running totals of settled windows, by group.
 ///
@@ -122,10 +119,9 @@ impl Ledger {
             serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         let subject = match saved.dimensions {
             None => None,
-            Some(names) => Some(Subject {
-                metric: saved.metric,
-                dimensions: Dimensions::kept(&names)?,
-            }),
+            Some(names) => {
+                Some(Subject { metric: saved.metric, dimensions: Dimensions::kept(&names)? })
+            }
         };
         let width = subject.map_or(0, |subject| subject.dimensions.len());
         let mut totals = BTreeMap::new();
@@ -143,10 +139,7 @@ impl Ledger {
         }
         Ok(Self {
             subject,
-            identity: saved
-                .identity
-                .as_deref()
-                .map_or_else(Identity::default, Identity::new),
+            identity: saved.identity.as_deref().map_or_else(Identity::default, Identity::new),
             totals,
             windows: saved
                 .windows
@@ -175,11 +168,7 @@ impl Ledger {
             began: self.began,
             stamped: self.stamped,
             clock_ahead_ms: self.clock_ahead_ms,
-            windows: self
-                .windows
-                .iter()
-                .map(|window| (window.start(), window.end()))
-                .collect(),
+            windows: self.windows.iter().map(|window| (window.start(), window.end())).collect(),
             totals: totals
                 .map(|(values, sums)| (values.clone(), sums.map(|sum| sum.to_string())))
                 .collect(),
@@ -236,10 +225,7 @@ impl Ledger {
     /// # Errors
     /// The errors of [`Ledger::add`], except the one for a skipped window.
     pub fn add_allowing_gap(&mut self, revision: &Revision, state: String) -> Result<()> {
-        let addition = Addition {
-            allow_gap: true,
-            ..Addition::of(revision, state)
-        };
+        let addition = Addition { allow_gap: true, ..Addition::of(revision, state) };
         self.add_rows(&revision.table.windowed(), addition)
     }
 
@@ -248,23 +234,11 @@ impl Ledger {
     /// # Errors
     /// The errors of [`Ledger::add`].
     pub fn add_rows(&mut self, rows: &Windowed, addition: Addition) -> Result<()> {
-        let Addition {
-            settled,
-            state,
-            allow_gap,
-            clock_ahead_ms,
-        } = addition;
-        let subject = Subject {
-            metric: rows.metric,
-            dimensions: rows.dimensions,
-        };
+        let Addition { settled, state, allow_gap, clock_ahead_ms } = addition;
+        let subject = Subject { metric: rows.metric, dimensions: rows.dimensions };
         if self.subject.is_some_and(|own| own != subject) {
             let message = "the ledger has totals of another metric, or by other dimensions";
-            return Err(Error::argument(
-                "revision",
-                Code::IncompatibleTables,
-                message,
-            ));
+            return Err(Error::argument("revision", Code::IncompatibleTables, message));
         }
         let identity = self.identity.with(&rows.identity, "revision")?;
         if self.state.as_ref() == Some(&state) {
@@ -283,29 +257,22 @@ impl Ledger {
         let in_order = |until: Option<Timestamp>| until.map(Position::at);
         let after = Position::of(&state)?.or_else(|| in_order(settled_until));
         // `begin` accepts any text as the state. If the text can't be parsed, skipped windows can't be found.
-        let before = self
-            .state
-            .as_deref()
-            .and_then(|state| Position::of(state).ok());
+        let before = self.state.as_deref().and_then(|state| Position::of(state).ok());
         let before = before.and_then(|position| position.or_else(|| in_order(self.settled_until)));
-        let skipped = before
-            .zip(after)
-            .and_then(|(before, after)| before.gap(&after, &windows));
+        let skipped = before.zip(after).and_then(|(before, after)| before.gap(&after, &windows));
         if let Some(skipped) = skipped.filter(|_| !allow_gap) {
             let message = Words::from(format!(
                 "{skipped:?} was skipped: the totals don't have its counts, and the follow won't read it any more; resume the \
                  follow from the state in the ledger, or set "
             ));
-            let message = message
-                .and(Name::from("allow_gap"))
-                .and(" if these counts are gone for good");
+            let message =
+                message.and(Name::from("allow_gap")).and(" if these counts are gone for good");
             return Err(Error::argument("revision", Code::OutOfOrder, message));
         }
         for (key, counts) in added.clone().flat_map(Clone::clone) {
             let values = rows.dictionaries.iter().zip(key);
-            let values: Vec<String> = values
-                .map(|(values, id)| values.value(id).to_owned())
-                .collect();
+            let values: Vec<String> =
+                values.map(|(values, id)| values.value(id).to_owned()).collect();
             let before = sums.get(&values).or_else(|| self.totals.get(&values));
             let before = before.copied().unwrap_or_default();
             let mut after = [0; 3];
@@ -416,10 +383,7 @@ impl Ledger {
         for (place, counts) in columns.counts.iter_mut().enumerate() {
             counts.extend(self.totals.values().map(|sums| sums[place]));
         }
-        Ok(Source {
-            is_total: true,
-            ..Source::of_rows(Windowed::of_columns(columns)?, None)
-        })
+        Ok(Source { is_total: true, ..Source::of_rows(Windowed::of_columns(columns)?, None) })
     }
 
     /// Returns a note if a total is above 2^53: the text has all digits, but Prometheus stores 64-bit floats and rounds them.
@@ -429,10 +393,7 @@ impl Ledger {
         let mut totals = self.totals.iter();
         let (values, sums) = totals.find(|(_, sums)| sums.iter().any(is_inexact))?;
         let largest = sums.iter().max()?;
-        Some(Note::InexactTotal {
-            values: values.clone(),
-            total: *largest,
-        })
+        Some(Note::InexactTotal { values: values.clone(), total: *largest })
     }
 
     /// The totals as counters with these labels. `name` replaces the usual prefix of their names, as in
@@ -452,10 +413,7 @@ impl Ledger {
         let counter = |(position, count): (usize, &CountName)| {
             let samples = self.totals.iter().map(|(values, sums)| {
                 let labels = context.labels_of(|position| &values[position]);
-                (
-                    labels.map(|(_, value)| value.to_owned()).collect(),
-                    sums[position],
-                )
+                (labels.map(|(_, value)| value.to_owned()).collect(), sums[position])
             });
             Counter {
                 name: context.names.counter(*count),
@@ -513,10 +471,7 @@ impl Ledger {
             identity: self.identity.clone(),
             windows: Vec::new(),
         };
-        let source = Source {
-            is_total: true,
-            ..Source::of_rows(rows, None)
-        };
+        let source = Source { is_total: true, ..Source::of_rows(rows, None) };
         // Keeps labels with empty values, because each sample of a counter has a value for each label name.
         Context::new(&source, labels.clone(), name, None, false)
     }
@@ -546,11 +501,7 @@ fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     if windows.iter().any(|window| window.overlaps(added)) {
         let message =
             format!("{added:?} was added before; resume the follow from the state in the ledger");
-        return Err(Error::argument(
-            "revision",
-            Code::OverlappingCoverage,
-            message,
-        ));
+        return Err(Error::argument("revision", Code::OverlappingCoverage, message));
     }
     let (mut start, mut end) = (added.start(), added.end());
     let mut all = Vec::with_capacity(windows.len() + 1);
@@ -569,16 +520,10 @@ fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
 }
 
 fn overflow(values: &[String]) -> Error {
-    Error::new(
-        Code::SumOverflow,
-        format!("the sum of {values:?} is above 2^64 - 1"),
-    )
+    Error::new(Code::SumOverflow, format!("the sum of {values:?} is above 2^64 - 1"))
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(ms: &u64) -> bool {
     *ms == 0
 }

@@ -108,11 +108,7 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InexactCount {
-                values,
-                window,
-                count,
-            } => write!(
+            Self::InexactCount { values, window, count } => write!(
                 f,
                 "a count of {values:?} in {window:?}, {count}, is above 2^53: the target stores it as a 64-bit float, which \
                  rounds it"
@@ -133,31 +129,18 @@ impl fmt::Display for Note {
                 range.start(),
                 range.end()
             ),
-            Self::LongValue {
-                label,
-                bytes,
-                most,
-                reader,
-            } => write!(
+            Self::LongValue { label, bytes, most, reader } => write!(
                 f,
                 "a value of {label} has {bytes} bytes: {reader} accepts up to {most} by default, and drops series with \
                  longer ones"
             ),
-            Self::LongName {
-                label,
-                most,
-                reader,
-            } => write!(
+            Self::LongName { label, most, reader } => write!(
                 f,
                 "the name of the label {label} has {} bytes: {reader} accepts up to {most} by default, and drops series \
                  with longer ones",
                 label.len()
             ),
-            Self::ManyLabels {
-                labels,
-                most,
-                reader,
-            } => write!(
+            Self::ManyLabels { labels, most, reader } => write!(
                 f,
                 "series have {labels} labels in {reader}, which accepts up to {most} by default, and drops series with more"
             ),
@@ -178,11 +161,7 @@ struct Shown {
 
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Shown {
-            kind: self.kind(),
-            message: self.message(),
-        }
-        .serialize(serializer)
+        Shown { kind: self.kind(), message: self.message() }.serialize(serializer)
     }
 }
 

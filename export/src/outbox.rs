@@ -8,10 +8,7 @@ use crate::formats::Format;
 use crate::position::Position;
 use crate::source::{Source, columns_of, owned_names};
 
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-outbox/1",
-    what: "outbox",
-};
+const KIND: DocumentKind = DocumentKind { format: "tallyfold-outbox/1", what: "outbox" };
 
 /// The document that a caller stores while it pushes the revisions of a follow.
 ///
@@ -95,23 +92,10 @@ impl Outbox {
     /// `invalid_checkpoint` for a document that is truncated or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let fields = KIND.read(json)?;
-        let SavedOutbox {
-            state,
-            identity,
-            destination,
-            pending,
-            in_doubt,
-        } = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        let identity = identity
-            .as_deref()
-            .map_or_else(Identity::default, Identity::new);
-        let outbox = Self {
-            state,
-            identity,
-            destination,
-            pending,
-            in_doubt,
-        };
+        let SavedOutbox { state, identity, destination, pending, in_doubt } =
+            serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
+        let identity = identity.as_deref().map_or_else(Identity::default, Identity::new);
+        let outbox = Self { state, identity, destination, pending, in_doubt };
         outbox.source()?;
         Ok(outbox)
     }
@@ -186,26 +170,15 @@ impl Outbox {
         }
         let rows = &changes.rows;
         let (Some(revision), [window]) = (changes.revision, rows.windows.as_slice()) else {
-            return Err(Error::argument(
-                "revision",
-                Code::InvalidArgument,
-                "want a revision",
-            ));
+            return Err(Error::argument("revision", Code::InvalidArgument, "want a revision"));
         };
         // `begin` accepts any text as the state. If the text isn't a follow's state, skipped revisions can't be found.
-        let before = self
-            .state
-            .as_deref()
-            .and_then(|state| Position::of(state).ok()?);
+        let before = self.state.as_deref().and_then(|state| Position::of(state).ok()?);
         if let Some((before, after)) = before.zip(after) {
             before.check_one(&after, window, revision)?;
         }
-        let values = |key| {
-            rows.dictionaries
-                .iter()
-                .zip(key)
-                .map(|(values, id)| values.value(id).to_owned())
-        };
+        let values =
+            |key| rows.dictionaries.iter().zip(key).map(|(values, id)| values.value(id).to_owned());
         let pending = Pending {
             export: format,
             finished: 0,
@@ -218,10 +191,7 @@ impl Outbox {
                 .clone()
                 .filter(|(_, changes)| changes.each() != [0; 3])
                 .map(|(key, changes)| {
-                    (
-                        values(key).collect(),
-                        changes.each().map(|change| change.to_string()),
-                    )
+                    (values(key).collect(), changes.each().map(|change| change.to_string()))
                 })
                 .collect(),
         };
@@ -326,10 +296,7 @@ impl Pending {
             for ((change, before), after) in
                 changes.iter().zip(&mut before).zip(&mut columns.counts)
             {
-                let size = change
-                    .trim_start_matches('-')
-                    .parse::<u64>()
-                    .map_err(|_| unusable())?;
+                let size = change.trim_start_matches('-').parse::<u64>().map_err(|_| unusable())?;
                 // A negative change is a decrease from its size to 0.
                 let is_negative = change.starts_with('-');
                 before.push(if is_negative { size } else { 0 });
@@ -337,10 +304,7 @@ impl Pending {
             }
         }
         columns.before = Some(before);
-        Ok(Source::of_rows(
-            Windowed::of_columns(columns)?,
-            Some(self.revision),
-        ))
+        Ok(Source::of_rows(Windowed::of_columns(columns)?, Some(self.revision)))
     }
 }
 
@@ -355,10 +319,7 @@ fn check_carries_changes(format: Format) -> Result<()> {
     Err(Error::argument("format", Code::InvalidArgument, message))
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(number: &u64) -> bool {
     *number == 0
 }

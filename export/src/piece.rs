@@ -63,16 +63,11 @@ impl Piece<'_> {
         let values: usize = group.values.iter().map(|value| value.len()).sum();
         // The labels are written for each of three metrics, either once or with each sample.
         let labels = 3 * (self.context.label_bytes + 2 * values);
-        let (once, each) = if self.encoder.has_labels_once() {
-            (labels, 300)
-        } else {
-            (0, labels + 300)
-        };
+        let (once, each) =
+            if self.encoder.has_labels_once() { (labels, 300) } else { (0, labels + 300) };
         let used = self.out.len() + self.encoder.held() + once;
         let fitting = self.max_bytes.saturating_sub(used) / each;
-        let taken = fitting
-            .min(group.samples.len())
-            .max(usize::from(self.samples == 0));
+        let taken = fitting.min(group.samples.len()).max(usize::from(self.samples == 0));
         if taken > 0 {
             self.begin();
             let samples = &group.samples[..taken];

@@ -93,11 +93,7 @@ impl Position {
         for window in open.chain(unopened) {
             let (mut from, end) = (window.start(), window.end().min(after.next));
             let first = known.partition_point(|known| known.end() <= from);
-            for known in known
-                .iter()
-                .skip(first)
-                .take_while(|known| known.start() < end)
-            {
+            for known in known.iter().skip(first).take_while(|known| known.start() < end) {
                 missing.extend(Window::new(from, known.start()).ok());
                 from = known.end();
             }

@@ -15,12 +15,7 @@ pub(crate) struct Sample {
 
 impl Sample {
     pub(crate) fn new(rows: &WindowRows, counts: Deltas, is_change: bool) -> Self {
-        Self {
-            window: rows.window,
-            settled: rows.settled,
-            counts,
-            is_change,
-        }
+        Self { window: rows.window, settled: rows.settled, counts, is_change }
     }
 
     /// The timestamp of the sample: the last millisecond of its window, so that sums over ranges that include their start

@@ -115,9 +115,7 @@ impl Scrape {
     pub fn text(&self, format: ScrapeFormat) -> String {
         let mut text = Vec::new();
         for family in &self.0 {
-            let Family {
-                name, kind, help, ..
-            } = family;
+            let Family { name, kind, help, .. } = family;
             match format {
                 ScrapeFormat::OpenMetrics => {
                     write_header(name, kind.as_str(), &family.unit, help, &mut text);

@@ -33,11 +33,7 @@ impl Source {
     /// Rows from elsewhere, such as another instance of WebAssembly. With the number of a revision, they are its changes.
     #[must_use]
     pub fn of_rows(rows: Windowed, revision: Option<u32>) -> Self {
-        Self {
-            rows,
-            revision,
-            is_total: false,
-        }
+        Self { rows, revision, is_total: false }
     }
 }
 
@@ -87,16 +83,12 @@ pub(crate) fn columns_of<'a>(
         ..WindowedColumns::default()
     };
     for column in 0..dimensions.len() {
-        let values = groups
-            .clone()
-            .map(|group| group.get(column).map(String::as_str));
+        let values = groups.clone().map(|group| group.get(column).map(String::as_str));
         let values: Vec<&str> = values.collect::<Option<_>>()?;
         let mut distinct = values.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        let ids = values
-            .iter()
-            .filter_map(|value| distinct.binary_search(value).ok());
+        let ids = values.iter().filter_map(|value| distinct.binary_search(value).ok());
         columns.ids.push(ids.map(|id| id as u32).collect());
         let dictionary = Dictionary::of_sorted(distinct.into_iter())?;
         columns.dictionaries.push(Arc::new(dictionary));

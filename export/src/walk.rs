@@ -101,13 +101,8 @@ impl Walk {
         if !places.iter().all(is_there) {
             return None;
         }
-        self.chosen = Some(Chosen {
-            places: places.into(),
-            next: 0,
-            sources,
-            ends,
-            leaves_out_unsettled,
-        });
+        self.chosen =
+            Some(Chosen { places: places.into(), next: 0, sources, ends, leaves_out_unsettled });
         Some(self)
     }
 
@@ -119,12 +114,7 @@ impl Walk {
             self.next_window += 1;
             let mut rest = rows.clone();
             if let Some((key, counts)) = rest.next() {
-                self.heads.push(Head {
-                    key,
-                    window,
-                    counts,
-                    rest,
-                });
+                self.heads.push(Head { key, window, counts, rest });
                 if self.order == Order::Windows {
                     return;
                 }
@@ -238,10 +228,7 @@ pub struct Samples {
 
 impl Samples {
     pub(crate) fn new(walk: Walk) -> Self {
-        Self {
-            walk,
-            scratch: Vec::new(),
-        }
+        Self { walk, scratch: Vec::new() }
     }
 }
 

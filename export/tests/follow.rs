@@ -105,11 +105,8 @@ fn truth(host: &mut Host) -> Sums {
 
 /// The sums of all samples of an export, parsed from NDJSON.
 fn sums(source: &Source) -> Sums {
-    let mut export = Export::new(
-        source.clone(),
-        &ExportOptions::with_defaults(Format::Ndjson),
-    )
-    .unwrap();
+    let mut export =
+        Export::new(source.clone(), &ExportOptions::with_defaults(Format::Ndjson)).unwrap();
     let mut text = Vec::new();
     export.write_to(&mut text).unwrap();
     let mut sums = Sums::new();
@@ -148,12 +145,8 @@ fn totals(ledger: &Ledger) -> Sums {
 
 /// At which points a process crashes. Two points without a crash follow each of them, so that the follow makes progress.
 fn crashes() -> impl Strategy<Value = Vec<bool>> {
-    proptest::collection::vec(any::<bool>(), 1..20).prop_map(|crashes| {
-        crashes
-            .into_iter()
-            .flat_map(|crash| [crash, false, false])
-            .collect()
-    })
+    proptest::collection::vec(any::<bool>(), 1..20)
+        .prop_map(|crashes| crashes.into_iter().flat_map(|crash| [crash, false, false]).collect())
 }
 
 fn late() -> impl Strategy<Value = Vec<(i64, u64)>> {
@@ -180,15 +173,10 @@ fn an_outbox_refuses_a_skipped_and_a_repeated_revision() {
         for ahead in place + 1..all.len() {
             // The first revision may have any state, because no state shows where the follow began.
             if place > 0 {
-                for refused in [
-                    put(&mut outbox.clone(), ahead, ahead),
-                    put(&mut outbox.clone(), place, ahead),
-                ] {
-                    assert_eq!(
-                        refused.unwrap_err().code(),
-                        Code::OutOfOrder,
-                        "{place} {ahead}"
-                    );
+                for refused in
+                    [put(&mut outbox.clone(), ahead, ahead), put(&mut outbox.clone(), place, ahead)]
+                {
+                    assert_eq!(refused.unwrap_err().code(), Code::OutOfOrder, "{place} {ahead}");
                 }
             }
         }
@@ -220,9 +208,7 @@ fn an_outbox_accepts_a_follow_that_is_resumed_with_an_earlier_end() {
                     let Some(revision) = settled.unwrap() else {
                         continue;
                     };
-                    outbox
-                        .put(&revision, follow.state(), Format::Influx)
-                        .unwrap();
+                    outbox.put(&revision, follow.state(), Format::Influx).unwrap();
                     outbox.clear();
                     sent.push((revision.window, revision.number));
                     revisions += 1;
@@ -368,10 +354,7 @@ fn received(ledger: &Ledger) -> (String, u64, Sums) {
             );
             let sum = &metric["sum"];
             assert_eq!(
-                (
-                    sum["aggregationTemporality"].as_i64(),
-                    sum["isMonotonic"].as_bool()
-                ),
+                (sum["aggregationTemporality"].as_i64(), sum["isMonotonic"].as_bool()),
                 (Some(2), Some(true))
             );
             for point in sum["dataPoints"].as_array().unwrap() {
@@ -440,26 +423,16 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     other.add_rows(&table, addition("other")).unwrap();
     other.stamp(NOW + 1).unwrap();
     assert_eq!(received(&other).0, ns(NOW + 1).to_string());
-    for format in Format::ALL
-        .iter()
-        .filter(|format| format.totals_delivery().is_err())
-    {
+    for format in Format::ALL.iter().filter(|format| format.totals_delivery().is_err()) {
         let options = ExportOptions::with_defaults(*format);
-        let error = Export::new(ledger.totals().unwrap(), &options)
-            .map(|_| ())
-            .unwrap_err();
+        let error = Export::new(ledger.totals().unwrap(), &options).map(|_| ()).unwrap_err();
         assert_eq!(error.code(), Code::UnsupportedByFormat, "{format}");
     }
 }
 
 /// Adds a settled revision for a caller whose clock is right.
 fn addition(state: &str) -> Addition {
-    Addition {
-        settled: true,
-        state: state.to_owned(),
-        allow_gap: false,
-        clock_ahead_ms: 0,
-    }
+    Addition { settled: true, state: state.to_owned(), allow_gap: false, clock_ahead_ms: 0 }
 }
 
 #[test]
@@ -469,10 +442,7 @@ fn a_revision_whose_time_is_unknown_is_not_added() {
     let mut ledger = Ledger::default();
     ledger.stamp_at(1_767_400_000_000).unwrap();
     let before = ledger.clone();
-    let ahead = || Addition {
-        clock_ahead_ms: 1,
-        ..addition(&state)
-    };
+    let ahead = || Addition { clock_ahead_ms: 1, ..addition(&state) };
     let error = ledger.add_at(&rows, ahead(), i64::MAX).unwrap_err();
     assert_eq!(error.code(), Code::InvalidTimestamp);
     assert_eq!(ledger, before);
@@ -490,10 +460,7 @@ fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
     let mut ledger = Ledger::default();
     // Before the first revision, the caller knows only its own wrong clock.
     ledger.stamp_at(NOW + AHEAD).unwrap();
-    let ahead = Addition {
-        clock_ahead_ms: AHEAD.unsigned_abs(),
-        ..addition(&state)
-    };
+    let ahead = Addition { clock_ahead_ms: AHEAD.unsigned_abs(), ..addition(&state) };
     ledger.add_at(&rows, ahead, NOW + AHEAD).unwrap();
     let start = ns(NOW).to_string();
     for (clock, time) in [
@@ -507,10 +474,7 @@ fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
         let (began, at, _) = received(&ledger);
         assert_eq!((began, at), (start.clone(), ns(time)));
     }
-    let again = Addition {
-        settled: false,
-        ..addition("another")
-    };
+    let again = Addition { settled: false, ..addition("another") };
     ledger.add_at(&rows, again, NOW + 150_000).unwrap();
     ledger.stamp_at(NOW + 150_000).unwrap();
     assert_eq!(received(&ledger).1, ns(NOW + 150_000));
@@ -534,11 +498,7 @@ fn what_can_not_be_a_state_is_refused() {
         let added = ledger.add(&revision, wrong.to_owned());
         let put = outbox.put(&revision, wrong.to_owned(), Format::Influx);
         for error in [added.unwrap_err(), put.unwrap_err()] {
-            assert_eq!(
-                (error.code(), error.argument_name()),
-                (code, Some("state")),
-                "{wrong}"
-            );
+            assert_eq!((error.code(), error.argument_name()), (code, Some("state")), "{wrong}");
         }
         assert_eq!((ledger, outbox), (Ledger::default(), Outbox::default()));
     }
@@ -581,10 +541,7 @@ fn a_document_that_was_changed_is_refused() {
             );
         }
         let other = document.replacen("/1\"", "/9\"", 1);
-        assert_eq!(
-            read(other.as_bytes()).unwrap_err().code(),
-            Code::InvalidCheckpoint
-        );
+        assert_eq!(read(other.as_bytes()).unwrap_err().code(), Code::InvalidCheckpoint);
     }
 }
 
@@ -593,20 +550,13 @@ fn what_is_pending_is_not_replaced() {
     let (revision, state) = first();
     let mut outbox = Outbox::default();
     assert!(outbox.pending(Format::Influx).unwrap().is_none());
-    outbox
-        .put(&revision, state.clone(), Format::Influx)
-        .unwrap();
+    outbox.put(&revision, state.clone(), Format::Influx).unwrap();
     let again = outbox.put(&revision, state, Format::Influx);
     assert_eq!(again.unwrap_err().code(), Code::OutOfOrder);
     outbox.finish(3, 0);
     let read = Outbox::from_json(outbox.to_json().as_bytes()).unwrap();
     assert_eq!(read, outbox);
-    assert_eq!(
-        read.pending(Format::Influx)
-            .unwrap()
-            .map(|(_, finished)| finished),
-        Some(3)
-    );
+    assert_eq!(read.pending(Format::Influx).unwrap().map(|(_, finished)| finished), Some(3));
     let other = read.pending(Format::Otlp).unwrap_err();
     assert_eq!(other.argument_name(), Some("format"));
     for format in [Format::Csv, Format::OpenMetrics, Format::StatsD] {
@@ -643,15 +593,10 @@ fn only_settled_windows_are_counted_and_labels_are_added() {
         text.contains("_settled_until_seconds{cluster=\"a\\\"b\"} 1767355200.000\n# EOF\n"),
         "{text}"
     );
-    let error = ledger.counters(
-        &Labels::new([("reason".to_owned(), String::new())]).unwrap(),
-        None,
-    );
+    let error =
+        ledger.counters(&Labels::new([("reason".to_owned(), String::new())]).unwrap(), None);
     assert_eq!(error.unwrap_err().argument_name(), Some("labels"));
-    assert_eq!(
-        Ledger::default().openmetrics(&cluster, None).unwrap(),
-        "# EOF\n"
-    );
+    assert_eq!(Ledger::default().openmetrics(&cluster, None).unwrap(), "# EOF\n");
 }
 
 #[test]
@@ -660,10 +605,7 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
     let mut ledger = Ledger::default();
     ledger.add(&revision, state.clone()).unwrap();
     let again = ledger.add(&revision, state).unwrap_err();
-    assert_eq!(
-        (again.code(), again.argument_name()),
-        (Code::OutOfOrder, Some("state"))
-    );
+    assert_eq!((again.code(), again.argument_name()), (Code::OutOfOrder, Some("state")));
 
     let mut host = Host::new().unwrap();
     let day =
@@ -782,17 +724,12 @@ fn a_name_that_is_no_name_of_a_metric_is_refused() {
             assert!(text.len() < 200 && !text.contains(is_unseen), "{text}");
         }
         let options = ExportOptions::with_defaults(Format::OpenMetrics).name(name.to_owned());
-        let error = Export::new(&revision.table, &options)
-            .map(|_| ())
-            .unwrap_err();
+        let error = Export::new(&revision.table, &options).map(|_| ()).unwrap_err();
         assert_eq!(error.argument_name(), Some("name"), "{name:?}");
     }
     let longest = "x".repeat(100);
     let text = full.openmetrics(&Labels::default(), Some(&longest));
-    assert!(
-        text.unwrap()
-            .contains(&format!("{longest}_by_integration_reason_success"))
-    );
+    assert!(text.unwrap().contains(&format!("{longest}_by_integration_reason_success")));
 }
 
 /// A follow that begins without the state of the ledger returns windows again that were already added.
@@ -871,10 +808,7 @@ fn revisions() -> (Vec<(Revision, String)>, Host) {
 #[test]
 fn a_first_window_that_is_skipped_is_refused() {
     let (all, host) = revisions();
-    let lost = all
-        .iter()
-        .position(|(revision, _)| revision.settled)
-        .unwrap();
+    let lost = all.iter().position(|(revision, _)| revision.settled).unwrap();
     let mut ledger = Ledger::default();
     for (revision, state) in &all[..lost] {
         ledger.add(revision, state.clone()).unwrap();
@@ -975,10 +909,7 @@ fn a_gap_is_allowed_once() {
 #[test]
 fn a_gap_is_refused_whatever_the_state_is() {
     let (all, _) = revisions();
-    let settled: Vec<_> = all
-        .iter()
-        .filter(|(revision, _)| revision.settled)
-        .collect();
+    let settled: Vec<_> = all.iter().filter(|(revision, _)| revision.settled).collect();
     let mut ledger = Ledger::default();
     let mut add = |at: usize| ledger.add(&settled[at].0, format!("my state {at}"));
     add(0).unwrap();
@@ -990,10 +921,7 @@ fn a_gap_is_refused_whatever_the_state_is() {
     let (next, state) = settled[4];
     let error = ledger.add(next, state[..state.len() - 1].to_owned());
     let error = error.unwrap_err();
-    assert_eq!(
-        (error.code(), error.argument_name()),
-        (Code::InvalidCheckpoint, Some("state"))
-    );
+    assert_eq!((error.code(), error.argument_name()), (Code::InvalidCheckpoint, Some("state")));
     ledger.add(next, state.clone()).unwrap();
 }
 
@@ -1010,12 +938,7 @@ fn windows_without_a_millisecond_of_their_own_are_refused_where_times_are_millis
         aggregator.push(body(start, end).as_bytes()).unwrap();
         aggregator.finish().unwrap()
     };
-    for format in [
-        Format::OpenMetrics,
-        Format::RemoteWrite,
-        Format::RemoteWrite2,
-        Format::Influx,
-    ] {
+    for format in [Format::OpenMetrics, Format::RemoteWrite, Format::RemoteWrite2, Format::Influx] {
         let options = ExportOptions::with_defaults(format);
         let begin = |start, end| Export::new(&table(start, end), &options).map(|_| ());
         assert_eq!(begin("00:00", "15:00"), Ok(()));

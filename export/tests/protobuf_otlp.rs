@@ -30,10 +30,7 @@ fn read(format: Format, piece: &[u8]) -> Request {
 }
 
 fn text(attribute: &KeyValue) -> (String, String) {
-    let value = attribute
-        .value
-        .as_ref()
-        .and_then(|value| value.value.as_ref());
+    let value = attribute.value.as_ref().and_then(|value| value.value.as_ref());
     let Some(any_value::Value::StringValue(value)) = value else {
         panic!("{attribute:?} has no text");
     };
@@ -55,18 +52,12 @@ fn read_all(
         };
         let attributes = &resource.resource.as_ref().expect("a resource").attributes;
         let attributes: Vec<_> = attributes.iter().map(text).collect();
-        prop_assert_eq!(
-            attributes,
-            [("service.name".to_owned(), "tallyfold".to_owned())]
-        );
+        prop_assert_eq!(attributes, [("service.name".to_owned(), "tallyfold".to_owned())]);
         let [of_scope] = &resource.scope_metrics[..] else {
             panic!("one scope");
         };
         let scope = of_scope.scope.as_ref().expect("a scope");
-        prop_assert_eq!(
-            (&*scope.name, &*scope.version),
-            ("tallyfold", env!("CARGO_PKG_VERSION"))
-        );
+        prop_assert_eq!((&*scope.name, &*scope.version), ("tallyfold", env!("CARGO_PKG_VERSION")));
         let names: Vec<_> = of_scope.metrics.iter().map(|metric| &metric.name).collect();
         prop_assert!(names.len() <= 3, "each metric stands once: {names:?}");
         for of in &of_scope.metrics {
@@ -82,21 +73,15 @@ fn read_all(
                 let Some(number_data_point::Value::AsInt(value)) = point.value else {
                     panic!("{point:?} has no whole number");
                 };
-                let keys: Vec<_> = point
-                    .attributes
-                    .iter()
-                    .map(|attribute| &attribute.key)
-                    .collect();
+                let keys: Vec<_> =
+                    point.attributes.iter().map(|attribute| &attribute.key).collect();
                 prop_assert!(keys.is_sorted_by(|one, next| one < next));
                 let labels: BTreeMap<_, _> = point.attributes.iter().map(text).collect();
                 let (start, end) = (point.start_time_unix_nano, point.time_unix_nano);
                 prop_assert_eq!(end - start, 900_000_000_000);
                 let before = last.insert((of.name.clone(), labels.clone()), start);
                 prop_assert!(before < Some(start), "in the order of time, none twice");
-                samples.insert(
-                    (of.name.clone(), labels, (start / 1_000_000) as i64),
-                    value.into(),
-                );
+                samples.insert((of.name.clone(), labels, (start / 1_000_000) as i64), value.into());
             }
         }
     }
@@ -188,17 +173,10 @@ fn a_count_above_i64_is_refused_before_anything_is_written() {
 fn a_change_may_be_as_far_below_0_as_above() {
     let windows: Windows = [one_row(LARGEST), one_row(0)].concat();
     for format in FORMATS {
-        let pieces = pieces(
-            &revision(&windows),
-            &ExportOptions::with_defaults(format),
-            9,
-        );
+        let pieces = pieces(&revision(&windows), &ExportOptions::with_defaults(format), 9);
         let read = read_all(format, &pieces, false).expect("in order");
         assert_eq!(read, changes(&windows, &BTreeMap::new(), name_of));
-        assert_eq!(
-            read.into_values().collect::<Vec<_>>(),
-            [-i128::from(i64::MAX)]
-        );
+        assert_eq!(read.into_values().collect::<Vec<_>>(), [-i128::from(i64::MAX)]);
     }
 }
 
@@ -221,10 +199,7 @@ fn between(start: &str, end: &str) -> CountTable {
 fn times_are_exact_to_the_nanosecond_and_refused_beyond_64_bits() {
     for format in FORMATS {
         let options = ExportOptions::with_defaults(format);
-        let table = between(
-            "2026-01-01T00:00:00.000000001Z",
-            "2026-01-01T00:00:00.999999999Z",
-        );
+        let table = between("2026-01-01T00:00:00.000000001Z", "2026-01-01T00:00:00.999999999Z");
         let request = read(format, &pieces(&table, &options, 9)[0]);
         let data = &request.resource_metrics[0].scope_metrics[0].metrics[0].data;
         let Some(metric::Data::Sum(sum)) = data else {
@@ -243,11 +218,8 @@ fn times_are_exact_to_the_nanosecond_and_refused_beyond_64_bits() {
             let error = Export::new(&between(start, end), &options).expect_err("no such time");
             assert_eq!(error.code(), Code::UnsupportedByFormat);
         }
-        Export::new(
-            &between("1970-01-01T00:00:00Z", "1970-01-01T00:15:00Z"),
-            &options,
-        )
-        .expect("1970");
+        Export::new(&between("1970-01-01T00:00:00Z", "1970-01-01T00:15:00Z"), &options)
+            .expect("1970");
     }
 }
 
@@ -260,10 +232,7 @@ fn pieces_are_about_as_small_as_the_caller_asks() {
         let options = ExportOptions::with_defaults(format).max_bytes(50_000);
         let pieces = pieces(&table, &options, usize::MAX);
         let largest = pieces.iter().map(Vec::len).max().expect("a piece");
-        assert!(
-            (40_000..=51_000).contains(&largest),
-            "{format:?}: {largest}"
-        );
+        assert!((40_000..=51_000).contains(&largest), "{format:?}: {largest}");
         let read = read_all(format, &pieces, true).expect("in order");
         assert_eq!(read, samples(&windows, &BTreeMap::new(), name_of));
     }
@@ -272,12 +241,6 @@ fn pieces_are_about_as_small_as_the_caller_asks() {
 #[test]
 fn headers_are_those_of_the_specification() {
     let headers = |format: Format| format.headers().collect::<Vec<_>>();
-    assert_eq!(
-        headers(Format::Otlp),
-        [("content-type", "application/x-protobuf")]
-    );
-    assert_eq!(
-        headers(Format::OtlpJson),
-        [("content-type", "application/json")]
-    );
+    assert_eq!(headers(Format::Otlp), [("content-type", "application/x-protobuf")]);
+    assert_eq!(headers(Format::OtlpJson), [("content-type", "application/json")]);
 }

@@ -81,10 +81,7 @@ fn read_2(message: &[u8]) -> Vec<Series> {
                             let refs = varints(field.bytes());
                             let label = |pair: &[u64]| {
                                 let [name, value] = [pair[0], pair[1]];
-                                (
-                                    symbols[name as usize].clone(),
-                                    symbols[value as usize].clone(),
-                                )
+                                (symbols[name as usize].clone(), symbols[value as usize].clone())
                             };
                             labels.extend(refs.chunks(2).map(label));
                         }
@@ -129,11 +126,7 @@ fn read_all(format: Format, pieces: &[Vec<u8>]) -> Result<Samples, TestCaseError
     let mut samples = Samples::new();
     let mut last = BTreeMap::new();
     for series in pieces.iter().flat_map(|piece| read(format, piece)) {
-        let names: Vec<_> = series
-            .labels
-            .iter()
-            .map(|(name, _)| name.as_bytes())
-            .collect();
+        let names: Vec<_> = series.labels.iter().map(|(name, _)| name.as_bytes()).collect();
         prop_assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
         prop_assert!(series.labels.iter().all(|(_, value)| !value.is_empty()));
         prop_assert!(!series.samples.is_empty());
@@ -195,14 +188,9 @@ fn pieces_are_as_small_as_the_caller_asks() {
     for format in FORMATS {
         let options = ExportOptions::with_defaults(format).max_bytes(20_000);
         let pieces = pieces(&table, &options, usize::MAX);
-        let largest = pieces
-            .iter()
-            .map(|piece| snap::raw::decompress_len(piece).expect("snappy"));
+        let largest = pieces.iter().map(|piece| snap::raw::decompress_len(piece).expect("snappy"));
         let largest = largest.max().expect("a piece");
-        assert!(
-            (10_000..=20_000).contains(&largest),
-            "{format:?}: {largest}"
-        );
+        assert!((10_000..=20_000).contains(&largest), "{format:?}: {largest}");
         let expected = samples(&windows, &BTreeMap::new(), metric);
         assert_eq!(read_all(format, &pieces).expect("in order"), expected);
     }
@@ -212,11 +200,7 @@ fn pieces_are_as_small_as_the_caller_asks() {
 fn many_windows_stay_in_order() {
     let windows = one_row(600, 7);
     for format in FORMATS {
-        let pieces = pieces(
-            &table(&windows),
-            &ExportOptions::with_defaults(format),
-            usize::MAX,
-        );
+        let pieces = pieces(&table(&windows), &ExportOptions::with_defaults(format), usize::MAX);
         let read = read_all(format, &pieces).expect("in order");
         assert_eq!(read, samples(&windows, &BTreeMap::new(), metric));
         assert_eq!(read.len(), 600 * COUNTS.len());
@@ -237,10 +221,7 @@ fn a_count_above_2_53_is_noted_or_refused() {
         let kinds: Vec<_> = export.notes().iter().map(|note| note.kind()).collect();
         assert_eq!(kinds, [NoteKind::InexactCount]);
         let series = read(format, &pieces(&beyond, &options, usize::MAX)[0]);
-        assert_eq!(
-            series[0].samples,
-            [(START_MS + 899_999, 9_007_199_254_740_992.0)]
-        );
+        assert_eq!(series[0].samples, [(START_MS + 899_999, 9_007_199_254_740_992.0)]);
         let largest = table(&one_row(1, u64::MAX));
         let series = read(format, &pieces(&largest, &options, usize::MAX)[0]);
         assert_eq!(series[0].samples[0].1, 18_446_744_073_709_551_616.0);
@@ -261,10 +242,7 @@ fn headers_are_those_of_the_specifications() {
     assert_eq!(
         headers(Format::RemoteWrite2),
         [
-            (
-                "content-type",
-                "application/x-protobuf;proto=io.prometheus.write.v2.Request"
-            ),
+            ("content-type", "application/x-protobuf;proto=io.prometheus.write.v2.Request"),
             ("content-encoding", "snappy"),
             ("x-prometheus-remote-write-version", "2.0.0"),
         ]

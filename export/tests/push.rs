@@ -111,21 +111,13 @@ fn read(format: Format, body: &[u8]) -> Vec<(String, u64)> {
 /// After the last fate, every message is accepted.
 fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[Fate]) -> Receiver {
     let table = table(counts);
-    let mut receiver = Receiver {
-        adds: format != Format::Influx,
-        ..Receiver::default()
-    };
+    let mut receiver = Receiver { adds: format != Format::Influx, ..Receiver::default() };
     let mut fates = fates.iter().copied();
-    let mut now = Now {
-        monotonic_ms: 0,
-        unix_ms: 1_767_225_600_000,
-    };
+    let mut now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
     let mut noted = 0;
     'process: loop {
-        let options = options(format)
-            .guarantee(guarantee)
-            .finished(noted)
-            .patience_ms(Patience::Endless);
+        let options =
+            options(format).guarantee(guarantee).finished(noted).patience_ms(Patience::Endless);
         let mut push = Push::new(export(&table, format), &options).unwrap();
         loop {
             let body = match push.step(now) {
@@ -230,16 +222,10 @@ proptest! {
     }
 }
 
-const START: Now = Now {
-    monotonic_ms: 0,
-    unix_ms: 1_767_225_600_000,
-};
+const START: Now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
 
 fn at(monotonic_ms: u64) -> Now {
-    Now {
-        monotonic_ms,
-        ..START
-    }
+    Now { monotonic_ms, ..START }
 }
 
 /// A push whose first message is under way.
@@ -282,10 +268,7 @@ fn patience_ends() {
         };
         assert!(matches!(push.step(now), Ok(PushStep::Send(_))));
     };
-    assert_eq!(
-        (error.code(), error.status()),
-        (Code::ServerError, Some(503))
-    );
+    assert_eq!((error.code(), error.status()), (Code::ServerError, Some(503)));
     assert_eq!(error.excerpt(), Some("the disk is full"));
     assert_eq!(push.trouble().unwrap().excerpt(), Some("the disk is full"));
     assert!((3..6).contains(&push.report().retries));
@@ -324,15 +307,11 @@ fn a_refusal_ends_the_push_and_quotes_its_body_but_no_header() {
     let mut push =
         under_way(&options(Format::Influx).headers(TargetHeaders::new(headers).unwrap()));
     assert!(push.head(401, &[]).unwrap());
-    push.chunk(b"bad credentials:\nToken canary-123456")
-        .unwrap();
+    push.chunk(b"bad credentials:\nToken canary-123456").unwrap();
     push.end().unwrap();
     let error = push.step(START).unwrap_err();
     assert_eq!(error.code(), Code::Forbidden);
-    assert!(
-        error.to_string().contains("bad credentials: ***"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("bad credentials: ***"), "{error}");
     assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
     assert_eq!(push.finished(), 0);
 }
@@ -341,18 +320,12 @@ fn a_refusal_ends_the_push_and_quotes_its_body_but_no_header() {
 fn what_is_partly_rejected_is_reported_and_not_sent_again() {
     let mut push = under_way(&options(Format::Influx));
     assert!(push.head(400, &[]).unwrap());
-    push.chunk(br#"{"error":"partial write: field type conflict dropped=2"}"#)
-        .unwrap();
+    push.chunk(br#"{"error":"partial write: field type conflict dropped=2"}"#).unwrap();
     push.end().unwrap();
     assert!(matches!(push.step(START), Ok(PushStep::Finished { .. })));
-    let [rejected] = push.report().rejected.as_slice() else {
-        panic!("one")
-    };
+    let [rejected] = push.report().rejected.as_slice() else { panic!("one") };
     assert_eq!(rejected.points, Some(2));
-    assert_eq!(
-        rejected.message,
-        "partial write: field type conflict dropped=2"
-    );
+    assert_eq!(rejected.message, "partial write: field type conflict dropped=2");
 
     for (format, body) in [
         (
@@ -363,15 +336,9 @@ fn what_is_partly_rejected_is_reported_and_not_sent_again() {
         (Format::Datadog, br#"{"errors":["old"]}"#),
     ] {
         let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
-        assert!(matches!(
-            push.step(START),
-            Ok(PushStep::Finished { samples: 1, .. })
-        ));
+        assert!(matches!(push.step(START), Ok(PushStep::Finished { samples: 1, .. })));
         assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
-        assert!(
-            push.head(if format == Format::Datadog { 202 } else { 200 }, &[])
-                .unwrap()
-        );
+        assert!(push.head(if format == Format::Datadog { 202 } else { 200 }, &[]).unwrap());
         push.chunk(body).unwrap();
         push.end().unwrap();
         assert!(matches!(push.step(START), Ok(PushStep::Done)), "{format}");
@@ -403,50 +370,23 @@ fn an_address_that_can_not_be_used_is_refused_at_once() {
     let refused = |format: Format, options: PushOptions| {
         let error = Push::new(export(&table(&[1]), format), &options).unwrap_err();
         assert_eq!(error.kind(), Kind::Config);
-        (
-            error.code(),
-            error.argument_name().unwrap_or_default().to_owned(),
-        )
+        (error.code(), error.argument_name().unwrap_or_default().to_owned())
     };
     let url = |url: &str| PushOptions::with_defaults(url.to_owned());
     let address = (Code::InvalidBaseAddress, "url".to_owned());
-    assert_eq!(
-        refused(Format::Influx, url("influx.example/write")),
-        address
-    );
-    assert_eq!(
-        refused(
-            Format::Influx,
-            url("https://user:pass@influx.example/write")
-        ),
-        address
-    );
-    assert_eq!(
-        refused(Format::Influx, url("https://influx.example/write?db=a b")),
-        address
-    );
-    assert_eq!(
-        refused(Format::DogStatsD, url("http://127.0.0.1:8125")),
-        address
-    );
+    assert_eq!(refused(Format::Influx, url("influx.example/write")), address);
+    assert_eq!(refused(Format::Influx, url("https://user:pass@influx.example/write")), address);
+    assert_eq!(refused(Format::Influx, url("https://influx.example/write?db=a b")), address);
+    assert_eq!(refused(Format::DogStatsD, url("http://127.0.0.1:8125")), address);
     assert_eq!(refused(Format::DogStatsD, url("udp://127.0.0.1")), address);
     let format = (Code::InvalidArgument, "format".to_owned());
     assert_eq!(refused(Format::Csv, url("https://files.example/")), format);
     let needless = options(Format::Influx).guarantee(Guarantee::AtMostOnce);
-    assert_eq!(
-        refused(Format::Influx, needless),
-        (Code::InvalidArgument, "guarantee".to_owned())
-    );
+    assert_eq!(refused(Format::Influx, needless), (Code::InvalidArgument, "guarantee".to_owned()));
     let headers = || TargetHeaders::new(vec!["api-key".to_owned(), "k".to_owned()]).unwrap();
-    let open = |allow_http| {
-        url("http://influx.example/write")
-            .headers(headers())
-            .allow_http(allow_http)
-    };
-    assert_eq!(
-        refused(Format::Influx, open(false)),
-        (Code::InsecureBaseAddress, "url".to_owned())
-    );
+    let open =
+        |allow_http| url("http://influx.example/write").headers(headers()).allow_http(allow_http);
+    assert_eq!(refused(Format::Influx, open(false)), (Code::InsecureBaseAddress, "url".to_owned()));
     assert!(Push::new(export(&table(&[1]), Format::Influx), &open(true)).is_ok());
     // Without a header there is no secret to read.
     let plain = url("http://influx.example/write");
@@ -461,10 +401,7 @@ fn an_error_shows_only_the_origin_of_an_address() {
         let mut push = under_way(&options);
         push.failed(HostFailure::NotSent, "ECONNREFUSED").unwrap();
         let error = push.step(START).unwrap_err();
-        assert!(
-            error.to_string().contains("http://127.0.0.1:8086)"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("http://127.0.0.1:8086)"), "{error}");
         assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
     }
 }
@@ -474,8 +411,7 @@ fn a_long_part_of_the_path_is_masked_in_what_a_destination_says() {
     let address = "http://127.0.0.1:9/services/T0/canary-0123456789";
     let mut push = under_way(&PushOptions::with_defaults(address.to_owned()));
     push.head(404, &[]).unwrap();
-    push.chunk(b"no /services/T0/canary-0123456789 here")
-        .unwrap();
+    push.chunk(b"no /services/T0/canary-0123456789 here").unwrap();
     push.end().unwrap();
     let error = push.step(START).unwrap_err();
     assert_eq!(error.excerpt(), Some("no /services/T0/*** here"));
@@ -490,21 +426,9 @@ fn a_password_in_the_address_is_masked_in_what_a_destination_says() {
             "POST /write?db=events&u=me&p=hunter2",
             "POST /write?db=events&u=me&p=***",
         ),
-        (
-            "u=me&P=abc",
-            "wrong password for me: abc",
-            "wrong password for me: ***",
-        ),
-        (
-            "p=a%20b%2Bc%21",
-            "no a b+c! here, nor a%20b%2Bc%21",
-            "no *** here, nor ***",
-        ),
-        (
-            "p=two+words",
-            "no two words here, nor two+words",
-            "no *** here, nor ***",
-        ),
+        ("u=me&P=abc", "wrong password for me: abc", "wrong password for me: ***"),
+        ("p=a%20b%2Bc%21", "no a b+c! here, nor a%20b%2Bc%21", "no *** here, nor ***"),
+        ("p=two+words", "no two words here, nor two+words", "no *** here, nor ***"),
         ("token=%zz", "no %zz here", "no *** here"),
         ("p=", "no password", "no password"),
     ] {
@@ -531,13 +455,8 @@ fn a_push_that_is_driven_in_the_wrong_order_says_so() {
 
 #[test]
 fn what_is_refused_is_not_noted_as_finished_while_it_waits() {
-    let otlp = || {
-        Push::new(
-            export(&table(&[1]), Format::OtlpJson),
-            &options(Format::OtlpJson),
-        )
-        .unwrap()
-    };
+    let otlp =
+        || Push::new(export(&table(&[1]), Format::OtlpJson), &options(Format::OtlpJson)).unwrap();
     for refused in [Some(503), Some(429), None] {
         let mut push = otlp();
         let finished = |push: &mut Push, now| match push.step(now) {
@@ -557,10 +476,7 @@ fn what_is_refused_is_not_noted_as_finished_while_it_waits() {
         let ms = waits(&mut push, START);
         // The sample is stored as finished again before it is sent again.
         assert_eq!(finished(&mut push, at(u64::from(ms))), 1);
-        assert!(matches!(
-            push.step(at(u64::from(ms))),
-            Ok(PushStep::Send(_))
-        ));
+        assert!(matches!(push.step(at(u64::from(ms))), Ok(PushStep::Send(_))));
     }
     // A route that is lost may have existed when the message was sent.
     let mut push = otlp();
@@ -588,19 +504,13 @@ fn a_receiver_that_does_not_know_the_format_is_no_success() {
 
 #[test]
 fn secrets_are_masked_in_all_that_a_receiver_says() {
-    let headers = vec![
-        "authorization".to_owned(),
-        "Bearer canary-123456".to_owned(),
-    ];
+    let headers = vec!["authorization".to_owned(), "Bearer canary-123456".to_owned()];
     let options =
         PushOptions::with_defaults("http://127.0.0.1:9/write?db=x&p=password99".to_owned())
             .headers(TargetHeaders::new(headers).unwrap());
     for (status, body) in [
         (401, "the token canary-123456 and password99 are unknown"),
-        (
-            400,
-            r#"{"error":"partial write: canary-123456 password99 dropped=1"}"#,
-        ),
+        (400, r#"{"error":"partial write: canary-123456 password99 dropped=1"}"#),
     ] {
         let mut push = Push::new(export(&table(&[1, 2]), Format::Influx), &options).unwrap();
         assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
@@ -610,10 +520,7 @@ fn secrets_are_masked_in_all_that_a_receiver_says() {
         let ended = format!("{:?}", push.step(START).map(|_| ()));
         let said = format!("{:?} {ended}", push.report().rejected);
         assert!(said.contains("***"), "{said}");
-        assert!(
-            !said.contains("canary") && !said.contains("password99"),
-            "{said}"
-        );
+        assert!(!said.contains("canary") && !said.contains("password99"), "{said}");
     }
     for name in ["p", "api-key", "authKey", "access_token"] {
         let url = format!("http://influx.example/write?db=x&{name}=password99");
@@ -671,10 +578,7 @@ fn answered(format: Format, status: u16, media_type: &str, body: &[u8]) -> Push 
     let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
     while !matches!(push.step(START), Ok(PushStep::Send(_))) {}
     let headers = [("Content-Type", media_type)];
-    assert!(
-        push.head(status, &headers[..usize::from(!media_type.is_empty())])
-            .unwrap()
-    );
+    assert!(push.head(status, &headers[..usize::from(!media_type.is_empty())]).unwrap());
     if !body.is_empty() {
         push.chunk(body).unwrap();
     }
@@ -709,11 +613,7 @@ fn a_web_page_is_nobodys_yes() {
             let mut push = answered(format, status, media_type, body);
             let error = ended(&mut push).unwrap_err();
             let at = format!("{format} {status} {media_type}: {error}");
-            assert_eq!(
-                (error.code(), error.status()),
-                (Code::HtmlResponse, Some(status)),
-                "{at}"
-            );
+            assert_eq!((error.code(), error.status()), (Code::HtmlResponse, Some(status)), "{at}");
             // The sample is neither finished nor in doubt, so it is not lost.
             assert_eq!((push.finished(), push.report().unsure), (0, 0), "{at}");
             assert_eq!(push.report().samples, 0, "{at}");
@@ -743,20 +643,8 @@ fn each_receiver_says_yes_in_its_own_way() {
         (Format::Otlp, 200, protobuf, b"hello", false),
         (Format::Otlp, 200, "text/plain", b"\x0a\x00", false),
         (Format::Otlp, 202, protobuf, b"", false),
-        (
-            Format::OtlpJson,
-            200,
-            "application/json; charset=utf-8",
-            b"{}",
-            true,
-        ),
-        (
-            Format::OtlpJson,
-            200,
-            json,
-            br#"{"partialSuccess":{}}"#,
-            true,
-        ),
+        (Format::OtlpJson, 200, "application/json; charset=utf-8", b"{}", true),
+        (Format::OtlpJson, 200, json, br#"{"partialSuccess":{}}"#, true),
         (Format::OtlpJson, 200, json, br#"{"status":"ok"}"#, false),
         (Format::OtlpJson, 200, json, b"ok", false),
         (Format::OtlpJson, 204, "", b"", false),
@@ -768,13 +656,7 @@ fn each_receiver_says_yes_in_its_own_way() {
             br#"{"partialSuccess":{"rejectedDataPoints":"-3","errorMessage":"old"}}"#,
             false,
         ),
-        (
-            Format::OtlpJson,
-            200,
-            json,
-            br#"{"partialSuccess":{"rejectedDataPoints":-3}}"#,
-            false,
-        ),
+        (Format::OtlpJson, 200, json, br#"{"partialSuccess":{"rejectedDataPoints":-3}}"#, false),
         (
             Format::OtlpJson,
             200,
@@ -782,20 +664,8 @@ fn each_receiver_says_yes_in_its_own_way() {
             br#"{"partialSuccess":{"rejectedDataPoints":"some"}}"#,
             false,
         ),
-        (
-            Format::OtlpJson,
-            200,
-            json,
-            br#"{"partialSuccess":{"rejectedDataPoints":"0"}}"#,
-            true,
-        ),
-        (
-            Format::OtlpJson,
-            200,
-            json,
-            br#"{"partialSuccess":null}"#,
-            true,
-        ),
+        (Format::OtlpJson, 200, json, br#"{"partialSuccess":{"rejectedDataPoints":"0"}}"#, true),
+        (Format::OtlpJson, 200, json, br#"{"partialSuccess":null}"#, true),
         (
             Format::Otlp,
             200,
@@ -813,9 +683,7 @@ fn each_receiver_says_yes_in_its_own_way() {
         if let Err(error) = ended {
             assert_eq!(error.code(), Code::UnexpectedStatus);
             assert!(
-                error
-                    .to_string()
-                    .contains("is this the address of the destination?"),
+                error.to_string().contains("is this the address of the destination?"),
                 "{error}"
             );
         }
@@ -829,11 +697,7 @@ fn a_yes_whose_body_breaks_off_is_in_doubt() {
         while !matches!(push.step(START), Ok(PushStep::Send(_))) {}
         assert!(push.head(200, &[]).unwrap());
         push.failed(HostFailure::Network, "ECONNRESET").unwrap();
-        assert_eq!(
-            (push.report().samples, push.report().unsure),
-            (0, unsure),
-            "{format}"
-        );
+        assert_eq!((push.report().samples, push.report().unsure), (0, unsure), "{format}");
         // Prometheus accepts the same message again.
         let is_again = loop {
             match push.step(START) {
@@ -852,31 +716,19 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
     for format in [Format::Otlp, Format::OtlpJson, Format::Datadog] {
         let mut push = answered(format, 500, "text/plain", b"boom");
         let error = ended(&mut push).unwrap_err();
-        assert_eq!(
-            (error.code(), error.excerpt()),
-            (Code::ServerError, Some("boom"))
-        );
+        assert_eq!((error.code(), error.excerpt()), (Code::ServerError, Some("boom")));
         assert_eq!((push.finished(), push.report().unsure), (1, 1), "{format}");
     }
     let options = options(Format::Otlp).guarantee(Guarantee::AtLeastOnce);
-    for (status, is_again) in [
-        (500, false),
-        (501, false),
-        (502, true),
-        (503, true),
-        (504, true),
-        (429, true),
-    ] {
+    for (status, is_again) in
+        [(500, false), (501, false), (502, true), (503, true), (504, true), (429, true)]
+    {
         let mut push = Push::new(export(&table(&[1]), Format::Otlp), &options).unwrap();
         assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
         assert!(push.head(status, &[]).unwrap());
         push.end().unwrap();
         let step = push.step(START);
-        assert_eq!(
-            matches!(step, Ok(PushStep::Wait { .. })),
-            is_again,
-            "{status}: {step:?}"
-        );
+        assert_eq!(matches!(step, Ok(PushStep::Wait { .. })), is_again, "{status}: {step:?}");
     }
 }
 
@@ -884,12 +736,8 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
 fn totals_may_be_sent_again() {
     let mut ledger = Ledger::default();
     let rows = table(&[1, 2]).windowed();
-    let addition = Addition {
-        settled: true,
-        state: "state".to_owned(),
-        allow_gap: false,
-        clock_ahead_ms: 0,
-    };
+    let addition =
+        Addition { settled: true, state: "state".to_owned(), allow_gap: false, clock_ahead_ms: 0 };
     ledger.add_rows(&rows, addition).unwrap();
     ledger.stamp(1_767_300_000_000).unwrap();
     let totals = || {
@@ -952,12 +800,8 @@ fn prometheus_that_finds_a_sample_too_old_is_not_asked_for_15_minutes() {
     // Before 2.49 it answers 500, and later 400.
     for status in [500, 400] {
         for format in [Format::RemoteWrite, Format::RemoteWrite2] {
-            let mut push = answered(
-                format,
-                status,
-                "text/plain; charset=utf-8",
-                b"too old sample\n",
-            );
+            let mut push =
+                answered(format, status, "text/plain; charset=utf-8", b"too old sample\n");
             let error = ended(&mut push).unwrap_err();
             assert_eq!(error.excerpt(), Some("too old sample"), "{format} {status}");
             assert_eq!(push.report().retries, 0);
@@ -982,9 +826,7 @@ fn until_sent(push: &mut Push) -> Option<(u64, u64)> {
 #[test]
 fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
     let begun = |finished, in_doubt| {
-        let options = options(Format::OtlpJson)
-            .finished(finished)
-            .in_doubt(in_doubt);
+        let options = options(Format::OtlpJson).finished(finished).in_doubt(in_doubt);
         Push::new(export(&table(&[1, 2, 3]), Format::OtlpJson), &options).unwrap()
     };
     let mut push = begun(0, 0);
@@ -999,11 +841,7 @@ fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
     // Samples that were accepted or refused are no longer in doubt.
     push.head(200, &[]).unwrap();
     push.end().unwrap();
-    let PushStep::Finished {
-        samples: again,
-        in_doubt,
-    } = push.step(START).unwrap()
-    else {
+    let PushStep::Finished { samples: again, in_doubt } = push.step(START).unwrap() else {
         panic!("want the mark removed")
     };
     assert_eq!((again, in_doubt), (samples, 0));
@@ -1012,21 +850,13 @@ fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
     until_sent(&mut push);
     push.head(400, &[]).unwrap();
     push.end().unwrap();
-    assert!(matches!(
-        push.step(START),
-        Ok(PushStep::Finished {
-            samples: 0,
-            in_doubt: 0
-        })
-    ));
+    assert!(matches!(push.step(START), Ok(PushStep::Finished { samples: 0, in_doubt: 0 })));
 }
 
 #[test]
 fn what_is_in_doubt_stays_stored_until_a_report_has_it() {
     let sending = |finished, in_doubt| {
-        let options = options(Format::OtlpJson)
-            .finished(finished)
-            .in_doubt(in_doubt);
+        let options = options(Format::OtlpJson).finished(finished).in_doubt(in_doubt);
         Push::new(export(&table(&[1, 2, 3]), Format::OtlpJson), &options).unwrap()
     };
     // An earlier process has left 5 samples in doubt; this one ends while it sends more.
@@ -1051,14 +881,8 @@ fn what_is_in_doubt_stays_stored_until_a_report_has_it() {
 
 #[test]
 fn options_are_printed_without_the_secrets_of_their_address() {
-    for url in [
-        "https://user:SECRET@push.example",
-        "https://push.example?token=SECRET",
-    ] {
+    for url in ["https://user:SECRET@push.example", "https://push.example?token=SECRET"] {
         let text = format!("{:?}", PushOptions::with_defaults(url.to_owned()));
-        assert!(
-            text.contains("push.example") && !text.contains("SECRET"),
-            "{text}"
-        );
+        assert!(text.contains("push.example") && !text.contains("SECRET"), "{text}");
     }
 }

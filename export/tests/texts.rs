@@ -23,20 +23,14 @@ const BY: [&str; 2] = ["integration", "reason"];
 const QUARTER: (i64, i64) = (0, 900);
 
 fn quarter() -> CountTable {
-    let of_quarter = rows(&[
-        (["ad, =desk", ""], [3, 0, 0]),
-        (["warehouse", "say \"50%\"|\\"], [7, 1, 2]),
-    ]);
+    let of_quarter =
+        rows(&[(["ad, =desk", ""], [3, 0, 0]), (["warehouse", "say \"50%\"|\\"], [7, 1, 2])]);
     table(&BY, &Windows::from([(QUARTER, of_quarter)]))
 }
 
 /// A group that falls, one that vanishes, and one that stays the same.
 fn fallen(settled: bool) -> tallyfold::Revision {
-    let before = rows(&[
-        (["a", "x"], [7, 1, 0]),
-        (["b", ""], [2, 0, 0]),
-        (["c", ""], [5, 5, 5]),
-    ]);
+    let before = rows(&[(["a", "x"], [7, 1, 0]), (["b", ""], [2, 0, 0]), (["c", ""], [5, 5, 5])]);
     let after = rows(&[(["a", "x"], [4, 1, 2]), (["c", ""], [5, 5, 5])]);
     revision(&BY, QUARTER, &before, &after, settled)
 }
@@ -68,10 +62,7 @@ fn ndjson_has_the_same_members() {
         r#""success":7,"errors":1,"filtered":2}"#,
         "\n",
     );
-    assert_eq!(
-        text(&quarter(), &options(Format::Ndjson, &LABELS)),
-        expected
-    );
+    assert_eq!(text(&quarter(), &options(Format::Ndjson, &LABELS)), expected);
     let expected = concat!(
         r#"{"window_start":"2026-01-01T00:00:00Z","window_end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
         r#""integration":"a","reason":"x","success":-3,"errors":0,"filtered":2}"#,
@@ -90,10 +81,7 @@ fn influx_has_a_point_for_each_group_and_window() {
         "{stem},cluster=main,integration=ad\\,\\ \\=desk,zone=eu\\ 1 success=3i,errors=0i,filtered=0i 1767226499999000000\n\
          {stem},cluster=main,integration=warehouse,reason=say\\ \"50%25\"|%5C,zone=eu\\ 1 success=7i,errors=1i,filtered=2i 1767226499999000000\n"
     );
-    assert_eq!(
-        text(&quarter(), &options(Format::Influx, &LABELS)),
-        expected
-    );
+    assert_eq!(text(&quarter(), &options(Format::Influx, &LABELS)), expected);
     let expected = format!(
         "{stem},integration=a,reason=x,revision=0 success=-3i,filtered=2i 1767226499999000000\n\
          {stem},integration=b,revision=0 success=-2i 1767226499999000000\n"
@@ -112,19 +100,13 @@ fn dogstatsd_has_counts_with_timestamps() {
         "{stem}.success:3{desk}\n{stem}.errors:0{desk}\n{stem}.filtered:0{desk}\n\
          {stem}.success:7{warehouse}\n{stem}.errors:1{warehouse}\n{stem}.filtered:2{warehouse}\n"
     );
-    assert_eq!(
-        text(&quarter(), &options(Format::DogStatsD, &LABELS)),
-        expected
-    );
+    assert_eq!(text(&quarter(), &options(Format::DogStatsD, &LABELS)), expected);
     let expected = format!(
         "{stem}.success:-3|c|#integration:a,reason:x,revision:0|T1767226499\n\
          {stem}.filtered:2|c|#integration:a,reason:x,revision:0|T1767226499\n\
          {stem}.success:-2|c|#integration:b,revision:0|T1767226499\n"
     );
-    assert_eq!(
-        text(&fallen(true), &options(Format::DogStatsD, &[])),
-        expected
-    );
+    assert_eq!(text(&fallen(true), &options(Format::DogStatsD, &[])), expected);
 }
 
 /// An agent reads the first 8,192 bytes of a datagram, and drops the rest.
@@ -136,26 +118,14 @@ fn a_datagram_that_its_receiver_would_cut_is_refused() {
     };
     let lines = |length: usize, options: &ExportOptions| text(&of(length), options);
     let plain = options(Format::DogStatsD, &[]);
-    let longest = (1..3_000)
-        .rev()
-        .find(|length| Export::new(&of(*length), &plain).is_ok());
+    let longest = (1..3_000).rev().find(|length| Export::new(&of(*length), &plain).is_ok());
     let longest = longest.unwrap();
     assert!((8_190..=8_192).contains(&lines(longest, &plain).len()));
-    let error = Export::new(&of(longest + 1), &plain)
-        .map(|_| ())
-        .unwrap_err();
+    let error = Export::new(&of(longest + 1), &plain).map(|_| ()).unwrap_err();
     assert_eq!(error.code(), Code::UnsupportedByFormat);
-    assert!(
-        error
-            .message()
-            .contains("the destination reads at most 8192"),
-        "{error}"
-    );
+    assert!(error.message().contains("the destination reads at most 8192"), "{error}");
     // The error names the longest value, and the group in which it is.
-    let named = format!(
-        "the dimension event_name has a value of {} bytes",
-        longest + 1
-    );
+    let named = format!("the dimension event_name has a value of {} bytes", longest + 1);
     assert!(error.message().contains(&named), "{error}");
     // Each of these bytes is escaped, so it takes three.
     let escaped = options(Format::DogStatsD, &[("team", &"|".repeat(2_000))]);
@@ -163,10 +133,7 @@ fn a_datagram_that_its_receiver_would_cut_is_refused() {
     assert!(error.message().contains("the label team"), "{error}");
     let long = "y".repeat(3_000);
     let two = rows(&[(["a", "b"], [1, 0, 0]), ([long.as_str(), "c"], [1, 0, 0])]);
-    let two = table(
-        &["integration", "reason"],
-        &Windows::from([((0, 900), two)]),
-    );
+    let two = table(&["integration", "reason"], &Windows::from([((0, 900), two)]));
     let labelled = options(Format::DogStatsD, &[("team", "short")]);
     let error = Export::new(&two, &labelled).map(|_| ()).unwrap_err();
     let named = "the dimension integration has a value of 3000 bytes";
@@ -180,9 +147,7 @@ fn a_datagram_that_its_receiver_would_cut_is_refused() {
     assert_eq!(lines(longest + 1, &larger).lines().count(), 3);
     // No datagram can have more than 65,507 bytes.
     for (format, length) in [(Format::DogStatsD, 22_000), (Format::StatsD, 22_000)] {
-        let all = options(format, &[])
-            .max_bytes(1 << 20)
-            .now_ms((DAY + 900) * 1000);
+        let all = options(format, &[]).max_bytes(1 << 20).now_ms((DAY + 900) * 1000);
         let error = Export::new(&of(length), &all).map(|_| ()).unwrap_err();
         assert_eq!(error.code(), Code::UnsupportedByFormat, "{error}");
         assert!(error.message().contains("65507"), "{error}");
@@ -201,10 +166,7 @@ fn statsd_has_labels_in_names() {
         "{stem}.{desk}.success:3|c\n{stem}.{desk}.errors:0|c\n{stem}.{desk}.filtered:0|c\n\
          {stem}.{warehouse}.success:7|c\n{stem}.{warehouse}.errors:1|c\n{stem}.{warehouse}.filtered:2|c\n"
     );
-    assert_eq!(
-        text(&quarter(), &options(Format::StatsD, &LABELS)),
-        expected
-    );
+    assert_eq!(text(&quarter(), &options(Format::StatsD, &LABELS)), expected);
 }
 
 #[test]
@@ -249,10 +211,7 @@ fn a_series_of_datadog_is_split_where_windows_have_another_length() {
         ((600, 1500), one(3)),
         ((1500, 1800), one(4)),
     ]);
-    let written = text(
-        &table(&["integration"], &windows),
-        &options(Format::Datadog, &[]),
-    );
+    let written = text(&table(&["integration"], &windows), &options(Format::Datadog, &[]));
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     let series = written["series"].as_array().unwrap();
     let successes = series.iter().filter(|entry| {
@@ -340,9 +299,7 @@ fn a_value_that_a_reader_does_not_take_is_noted() {
         let long = "x".repeat(bytes);
         let counts = rows(&[(["a", &long], [1, 0, 0]), (["b", ""], [1, 0, 0])]);
         let whole = table(&BY, &Windows::from([(QUARTER, counts)]));
-        let other = whole
-            .filter(&[("integration".to_owned(), vec!["b".to_owned()])])
-            .unwrap();
+        let other = whole.filter(&[("integration".to_owned(), vec!["b".to_owned()])]).unwrap();
         // StatsD has no timestamps, so it refuses this window, and a datagram of DogStatsD would be too long.
         let formats = Format::ALL
             .iter()
@@ -359,23 +316,14 @@ fn a_value_that_a_reader_does_not_take_is_noted() {
             let notes = |counts: &CountTable| {
                 let export = Export::new(counts, &ExportOptions::with_defaults(*format)).unwrap();
                 let notes = export.notes().iter();
-                notes
-                    .map(|note| (note.kind(), note.message()))
-                    .collect::<Vec<_>>()
+                notes.map(|note| (note.kind(), note.message())).collect::<Vec<_>>()
             };
             assert_eq!(notes(&other), [], "{format}");
             let found = notes(&whole);
-            assert_eq!(
-                found.len(),
-                usize::from(is_limited && bytes > 4_096),
-                "{format}"
-            );
+            assert_eq!(found.len(), usize::from(is_limited && bytes > 4_096), "{format}");
             for (kind, message) in found {
                 assert_eq!(kind, NoteKind::LongValue);
-                assert!(
-                    message.starts_with("a value of reason has 4097 bytes"),
-                    "{message}"
-                );
+                assert!(message.starts_with("a value of reason has 4097 bytes"), "{message}");
             }
         }
     }
@@ -386,9 +334,7 @@ fn labels_that_a_reader_does_not_take_are_noted() {
     let counts = rows(&[(["a", ""], [1, 0, 0])]);
     let table = table(&BY, &Windows::from([(QUARTER, counts)]));
     let many = |labels: usize| -> Vec<(String, String)> {
-        (0..labels)
-            .map(|number| (format!("label_{number}"), "x".to_owned()))
-            .collect()
+        (0..labels).map(|number| (format!("label_{number}"), "x".to_owned())).collect()
     };
     let named = |bytes: usize| vec![("n".repeat(bytes), "x".to_owned())];
     let valued = |bytes: usize| vec![("own".to_owned(), "x".repeat(bytes))];
@@ -422,11 +368,7 @@ fn labels_that_a_reader_does_not_take_are_noted() {
                 NoteKind::LabelLimit,
                 "series have 41 labels in VictoriaMetrics, which accepts up to 40",
             ),
-            (
-                named(257),
-                NoteKind::LabelLimit,
-                "the name of the label nnn",
-            ),
+            (named(257), NoteKind::LabelLimit, "the name of the label nnn"),
             (
                 valued(4_097),
                 NoteKind::LongValue,
@@ -560,16 +502,8 @@ fn read_all(format: Format, pieces: &[(usize, String)]) -> Read {
 
 /// The windows that a format can represent: for StatsD, which has no timestamps, only the first one.
 fn carried(format: Format, windows: &Windows) -> Windows {
-    let most = if format == Format::StatsD {
-        1
-    } else {
-        usize::MAX
-    };
-    windows
-        .iter()
-        .take(most)
-        .map(|(of, rows)| (*of, rows.clone()))
-        .collect()
+    let most = if format == Format::StatsD { 1 } else { usize::MAX };
+    windows.iter().take(most).map(|(of, rows)| (*of, rows.clone())).collect()
 }
 
 proptest! {
@@ -679,9 +613,7 @@ proptest! {
 #[test]
 fn pieces_are_as_large_as_the_target_takes() {
     let values = |number: usize| vec![format!("integration {number}"), "x".repeat(number % 50)];
-    let all: Rows = (0..20_000)
-        .map(|number| (values(number), [number as u64, 1, 0]))
-        .collect();
+    let all: Rows = (0..20_000).map(|number| (values(number), [number as u64, 1, 0])).collect();
     let table = table(&BY, &Windows::from([(QUARTER, all)]));
     for (format, limit, least) in [
         (Format::Influx, 1_000_000, 999_000),

@@ -18,9 +18,7 @@ impl Arguments {
             if !word.starts_with("--") || !known.contains(&name) {
                 return Err(format!("there is no {word}; want --{}", known.join(", --")));
             }
-            let value = words
-                .next()
-                .ok_or_else(|| format!("{word} wants a value"))?;
+            let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
             if !value.is_empty() {
                 pairs.push((name.to_owned(), value.clone()));
             }
@@ -67,11 +65,7 @@ mod tests {
         assert_eq!(arguments.value("data"), Some("folder"));
         assert_eq!(arguments.value("json"), None);
         assert_eq!(arguments.path("json", "usual"), PathBuf::from("usual"));
-        assert!(
-            read("--date folder")
-                .unwrap_err()
-                .contains("--data, --json")
-        );
+        assert!(read("--date folder").unwrap_err().contains("--data, --json"));
         assert!(read("--data").is_err());
     }
 }

@@ -1,9 +1,6 @@
 //! Evaluates `tallyfold-health` on published data and on simulations. `docs/health.md` has the results.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a program that measures reads clocks, and files"
-)]
+#![allow(clippy::disallowed_methods, reason = "a program that measures reads clocks, and files")]
 
 mod arguments;
 mod cause;

@@ -32,10 +32,7 @@ fn finding(id: &str, status: Status) -> Finding {
         resolved: (status == Status::Resolved).then(|| at("2026-01-01T01:00:00Z")),
         seen: window.end(),
         measure: Measure::Errors,
-        observed: Amount {
-            part: 7,
-            whole: None,
-        },
+        observed: Amount { part: 7, whole: None },
         total: None,
         expected: 1.5,
         low: 0,
@@ -161,11 +158,7 @@ fn run_of(
     before: &Notified,
     answers: impl IntoIterator<Item = Answer>,
 ) -> Run {
-    let found = Found {
-        incidents,
-        findings,
-        is_cut: false,
-    };
+    let found = Found { incidents, findings, is_cut: false };
     run_with(found, receiver, before, answers)
 }
 
@@ -187,10 +180,7 @@ fn run_with(
     let (mut sent, mut waited_ms) = (Vec::new(), 0);
     while let Some((place, push)) = notifications.delivery() {
         assert_eq!(place, 0);
-        let now = Now {
-            monotonic_ms: waited_ms,
-            unix_ms: 0,
-        };
+        let now = Now { monotonic_ms: waited_ms, unix_ms: 0 };
         match push.step(now) {
             Ok(PushStep::Send(message)) => {
                 let body = serde_json::from_slice(message.body).unwrap();
@@ -210,12 +200,7 @@ fn run_with(
         }
     }
     let (notified, outcomes) = notifications.finish();
-    Run {
-        sent,
-        notified,
-        outcomes,
-        waited_ms,
-    }
+    Run { sent, notified, outcomes, waited_ms }
 }
 
 /// The command that shows the counts of the finding `a`.
@@ -229,12 +214,7 @@ fn the_command_groups_by_the_dimensions_that_the_finding_names() {
     let mut finding = firing("a");
     finding.query.dimensions = Dimension::ALL.to_vec();
     let by = |finding: &Finding| {
-        let begun = run(
-            std::slice::from_ref(finding),
-            webhook(),
-            &Notified::default(),
-            [],
-        );
+        let begun = run(std::slice::from_ref(finding), webhook(), &Notified::default(), []);
         let text = begun.sent[0].1["text"].as_str().unwrap().to_owned();
         let (_, after) = text.split_once(" --by ").unwrap();
         after.split(' ').next().unwrap().to_owned()
@@ -276,27 +256,14 @@ fn a_failed_message_is_retried_for_seconds_and_then_by_the_next_run() {
     assert_eq!(again.sent.len(), 3);
     assert_eq!(again.outcomes[0].receipt.retries, 2);
     assert_eq!(again.error(), "");
-    let down = run(
-        &[firing("a"), firing("b")],
-        webhook(),
-        &Notified::default(),
-        vec![None; 99],
-    );
+    let down = run(&[firing("a"), firing("b")], webhook(), &Notified::default(), vec![None; 99]);
     assert!((3..=5).contains(&down.sent.len()), "{}", down.sent.len());
     assert!(down.waited_ms <= 5_000);
-    assert_eq!(
-        down.outcomes[0].receipt.code.as_deref(),
-        Some("network_failed")
-    );
+    assert_eq!(down.outcomes[0].receipt.code.as_deref(), Some("network_failed"));
     // The error contains no part of the path, which is a secret.
     assert!(down.error().contains("https://hooks.example"));
     assert!(!down.error().contains("T0"), "{}", down.error());
-    assert_eq!(
-        run(&[firing("a")], webhook(), &down.notified, [])
-            .sent
-            .len(),
-        1
-    );
+    assert_eq!(run(&[firing("a")], webhook(), &down.notified, []).sent.len(), 1);
 }
 
 #[test]
@@ -319,16 +286,8 @@ fn the_end_of_an_alert_is_sent_if_the_answer_to_its_beginning_was_lost() {
     }
     // An Alertmanager gets the end also after a refusal.
     let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
-    let refused = run(
-        &firing,
-        alertmanager(),
-        &Notified::default(),
-        [Some((403, ""))],
-    );
-    assert_eq!(
-        run(&over, alertmanager(), &refused.notified, []).sent.len(),
-        1
-    );
+    let refused = run(&firing, alertmanager(), &Notified::default(), [Some((403, ""))]);
+    assert_eq!(run(&over, alertmanager(), &refused.notified, []).sent.len(), 1);
 }
 
 /// The check that resolves an incident is the only one that reports it. Its receiver may be down then, or not be named.
@@ -367,17 +326,12 @@ fn chats_and_webhooks_are_notified_of_an_incident_between_two_checks_once() {
     };
     let (over, told) = missed(|_| {});
     let message = run_of(&over, &told, webhook(), &Notified::default(), []);
-    let [(_, sent)] = &message.sent[..] else {
-        panic!("{:?}", message.sent)
-    };
+    let [(_, sent)] = &message.sent[..] else { panic!("{:?}", message.sent) };
     let text = sent["text"].as_str().unwrap();
     assert!(text.starts_with("resolved: eu: rule a: "), "{text}");
     // The same check again, for example because another receiver was down.
     let again = run_of(&over, &told, webhook(), &message.notified, []);
-    assert_eq!(
-        (&again.sent[..], &again.notified),
-        (&[][..], &message.notified)
-    );
+    assert_eq!((&again.sent[..], &again.notified), (&[][..], &message.notified));
     // If the incident comes back, it is a known one that fires.
     let back = run(&[firing("a")], webhook(), &message.notified, []);
     let text = back.sent[0].1["text"].as_str().unwrap();
@@ -393,10 +347,7 @@ fn chats_and_webhooks_are_notified_of_an_incident_between_two_checks_once() {
         let refuses = [Some((status, ""))];
         let refused = run_of(&over, &told, webhook(), &Notified::default(), refuses);
         assert_eq!(run(&[], webhook(), &refused.notified, []).sent, []);
-        assert_eq!(
-            run_of(&over, &told, webhook(), &refused.notified, []).sent,
-            []
-        );
+        assert_eq!(run_of(&over, &told, webhook(), &refused.notified, []).sent, []);
     }
     // A receiver that knows the alert gets one message.
     let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
@@ -421,12 +372,7 @@ fn chats_and_webhooks_are_notified_of_an_incident_between_two_checks_once() {
 #[test]
 fn a_refused_message_does_not_prevent_the_others() {
     let both = [firing("a"), firing("b")];
-    let refused = run(
-        &both,
-        webhook(),
-        &Notified::default(),
-        [Some((400, "too long"))],
-    );
+    let refused = run(&both, webhook(), &Notified::default(), [Some((400, "too long"))]);
     assert_eq!(refused.sent.len(), 2);
     assert_eq!(refused.outcomes[0].receipt.messages, 1);
     assert_eq!(refused.outcomes[0].receipt.status, Some(400));
@@ -453,23 +399,9 @@ fn secrets_in_answers_are_masked() {
     let body = "no very-secret-token at https://hooks.example/T0/secret-path for very-secret-key";
     let alerts = [firing("a")];
     let none = Notified::default();
-    let refused = run(
-        &alerts,
-        receiver(ReceiverKind::PagerDuty),
-        &none,
-        [Some((400, body))],
-    );
-    assert!(
-        !refused.error().contains("very-secret"),
-        "{}",
-        refused.error()
-    );
-    let refused = run(
-        &alerts,
-        receiver(ReceiverKind::Slack),
-        &none,
-        [Some((400, body))],
-    );
+    let refused = run(&alerts, receiver(ReceiverKind::PagerDuty), &none, [Some((400, body))]);
+    assert!(!refused.error().contains("very-secret"), "{}", refused.error());
+    let refused = run(&alerts, receiver(ReceiverKind::Slack), &none, [Some((400, body))]);
     assert!(!refused.error().contains("secret-token"));
     assert!(!refused.error().contains("secret-path"));
 }
@@ -483,11 +415,7 @@ fn each_kind_has_its_own_answers_for_success() {
         (ReceiverKind::PagerDuty, (202, "{}"), (200, "{}")),
         (ReceiverKind::Opsgenie, (202, "{}"), (200, "{}")),
         (ReceiverKind::Teams, (202, ""), (200, "<html>")),
-        (
-            ReceiverKind::Teams,
-            (200, "1"),
-            (200, "Summary or Text is required."),
-        ),
+        (ReceiverKind::Teams, (200, "1"), (200, "Summary or Text is required.")),
     ] {
         for (answer, expected) in [(accepted, true), (other, false)] {
             let receiver = receiver(kind, |options| {
@@ -498,12 +426,7 @@ fn each_kind_has_its_own_answers_for_success() {
                     options.headers = genie_key();
                 }
             });
-            let run = run(
-                &[firing("a")],
-                receiver,
-                &Notified::default(),
-                [Some(answer)],
-            );
+            let run = run(&[firing("a")], receiver, &Notified::default(), [Some(answer)]);
             assert_eq!(run.error().is_empty(), expected, "{kind} {answer:?}");
         }
     }
@@ -511,30 +434,12 @@ fn each_kind_has_its_own_answers_for_success() {
 
 #[test]
 fn slack_and_pagerduty_get_messages_in_their_documented_form() {
-    let slack = run(
-        &[firing("a")],
-        receiver(ReceiverKind::Slack, |_| {}),
-        &Notified::default(),
-        [],
-    );
-    let text = TEXT
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    assert_eq!(
-        slack.sent[0].1,
-        json!({ "text": format!("*critical*: {text}\n`{COMMAND}`") })
-    );
-    let over = run(
-        &[],
-        receiver(ReceiverKind::Slack, |_| {}),
-        &slack.notified,
-        [],
-    );
-    assert_eq!(
-        over.sent[0].1,
-        json!({ "text": format!("*resolved*: {text}") })
-    );
+    let slack =
+        run(&[firing("a")], receiver(ReceiverKind::Slack, |_| {}), &Notified::default(), []);
+    let text = TEXT.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    assert_eq!(slack.sent[0].1, json!({ "text": format!("*critical*: {text}\n`{COMMAND}`") }));
+    let over = run(&[], receiver(ReceiverKind::Slack, |_| {}), &slack.notified, []);
+    assert_eq!(over.sent[0].1, json!({ "text": format!("*resolved*: {text}") }));
 
     let pagerduty = || {
         receiver(ReceiverKind::PagerDuty, |options| {
@@ -543,12 +448,7 @@ fn slack_and_pagerduty_get_messages_in_their_documented_form() {
         })
     };
     let accepted = || [Some((202, ""))];
-    let begun = run(
-        &[firing("a")],
-        pagerduty(),
-        &Notified::default(),
-        accepted(),
-    );
+    let begun = run(&[firing("a")], pagerduty(), &Notified::default(), accepted());
     let (url, event) = &begun.sent[0];
     assert_eq!(url, "https://events.pagerduty.com/v2/enqueue");
     assert_eq!(event["event_action"], "trigger");
@@ -573,26 +473,16 @@ fn slack_and_pagerduty_get_messages_in_their_documented_form() {
 /// Returns three stages of an incident: first a warning about `a`, then a warning with the headline `b`, which then becomes
 /// critical.
 fn growing() -> [(Vec<Finding>, Incident); 3] {
-    let finding = |id: &str, severity| Finding {
-        incident: Some("i1".to_owned()),
-        severity,
-        ..firing(id)
-    };
+    let finding =
+        |id: &str, severity| Finding { incident: Some("i1".to_owned()), severity, ..firing(id) };
     let [mild, wide, worse] = [
         finding("a", Severity::Warning),
         finding("b", Severity::Warning),
         finding("b", Severity::Critical),
     ];
-    let [one, two, three] = [
-        incident(&[&mild]),
-        incident(&[&wide, &mild]),
-        incident(&[&worse, &mild]),
-    ];
-    [
-        (vec![mild.clone()], one),
-        (vec![mild.clone(), wide], two),
-        (vec![worse, mild], three),
-    ]
+    let [one, two, three] =
+        [incident(&[&mild]), incident(&[&wide, &mild]), incident(&[&worse, &mild])];
+    [(vec![mild.clone()], one), (vec![mild.clone(), wide], two), (vec![worse, mild], three)]
 }
 
 /// Returns the messages of four runs: one run for each stage of [`growing`], and one run after the incident is over.
@@ -621,11 +511,7 @@ fn messages(kind: ReceiverKind) -> Vec<Vec<Value>> {
     };
     let mut notified = Notified::default();
     let sent = stages.iter().map(|(findings, incident)| {
-        let found = Found {
-            incidents: std::slice::from_ref(incident),
-            findings,
-            is_cut: false,
-        };
+        let found = Found { incidents: std::slice::from_ref(incident), findings, is_cut: false };
         let run = run_with(found, receiver(), &notified, [Some(answer); 3]);
         notified = run.notified;
         run.sent.into_iter().map(|(_, body)| body).collect()
@@ -642,25 +528,16 @@ fn an_incident_causes_a_message_when_it_begins_becomes_more_severe_and_ends() {
         .iter()
         .map(|run| {
             let texts = run.iter().map(|one| one["text"].as_str().unwrap());
-            texts
-                .map(|text| &text[..text.find(": eu").unwrap()])
-                .collect()
+            texts.map(|text| &text[..text.find(": eu").unwrap()]).collect()
         })
         .collect();
     assert_eq!(
         heads,
-        [
-            vec!["*warning*"],
-            vec![],
-            vec!["*critical, previously warning*"],
-            vec!["*resolved*"]
-        ]
+        [vec!["*warning*"], vec![], vec!["*critical, previously warning*"], vec!["*resolved*"]]
     );
     let webhook = messages(ReceiverKind::Webhook);
-    let contents: Vec<Vec<&Value>> = webhook
-        .iter()
-        .map(|run| run.iter().map(|one| &one["is"]).collect())
-        .collect();
+    let contents: Vec<Vec<&Value>> =
+        webhook.iter().map(|run| run.iter().map(|one| &one["is"]).collect()).collect();
     assert_eq!(
         contents,
         [
@@ -705,19 +582,14 @@ fn an_alert_ends_with_each_severity_that_an_alertmanager_may_know() {
     let [(mild, one), _, (worse, two)] = growing();
     let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
     let mut over = (worse.clone(), two.clone());
-    over.0
-        .iter_mut()
-        .for_each(|finding| finding.status = Status::Resolved);
+    over.0.iter_mut().for_each(|finding| finding.status = Status::Resolved);
     over.1.status = Status::Resolved;
-    let run =
-        |(findings, incident): (&[Finding], &Incident), before: &Notified, answers: Vec<Answer>| {
-            let found = Found {
-                incidents: std::slice::from_ref(incident),
-                findings,
-                is_cut: false,
-            };
-            run_with(found, alertmanager(), before, answers)
-        };
+    let run = |(findings, incident): (&[Finding], &Incident),
+               before: &Notified,
+               answers: Vec<Answer>| {
+        let found = Found { incidents: std::slice::from_ref(incident), findings, is_cut: false };
+        run_with(found, alertmanager(), before, answers)
+    };
     let ended = |run: &Run| -> Vec<String> {
         let alerts = run.sent[0].1.as_array().unwrap().iter();
         let ended = alerts.filter(|alert| alert["endsAt"].as_str().unwrap() <= NOW);
@@ -764,10 +636,7 @@ fn an_alertmanager_gets_firing_alerts_in_each_run_and_the_ends_of_alerts() {
     let mut five = ["a", "b", "c", "e", "f"].map(firing);
     five[0].severity = Severity::Warning;
     let before = run(&five, alertmanager(), &Notified::default(), []);
-    assert_eq!(
-        before.sent[0].0,
-        "https://hooks.example/T0/secret-path/api/v2/alerts"
-    );
+    assert_eq!(before.sent[0].0, "https://hooks.example/T0/secret-path/api/v2/alerts");
     let mut silenced = firing("f");
     silenced.silenced = true;
     let mut ahead = finding("e", Status::Resolved);
@@ -789,11 +658,7 @@ fn an_alertmanager_gets_firing_alerts_in_each_run_and_the_ends_of_alerts() {
     let ends: Vec<[&str; 3]> = sent
         .iter()
         .map(|one| {
-            let texts = [
-                &one["labels"]["alertname"],
-                &one["labels"]["severity"],
-                &one["endsAt"],
-            ];
+            let texts = [&one["labels"]["alertname"], &one["labels"]["severity"], &one["endsAt"]];
             texts.map(|text| text.as_str().unwrap())
         })
         .collect();
@@ -819,20 +684,11 @@ fn an_alertmanager_gets_firing_alerts_in_each_run_and_the_ends_of_alerts() {
     let nothing = run(&[], alertmanager(), &after.notified, []);
     assert_eq!(nothing.sent[0].1.as_array().unwrap().len(), 2);
     // If the check left out findings, an alert that isn't among them may still fire, so no end is sent.
-    let none = Found {
-        incidents: &[],
-        findings: &[],
-        is_cut: true,
-    };
+    let none = Found { incidents: &[], findings: &[], is_cut: true };
     let cut = run_with(none, alertmanager(), &after.notified, []);
     assert!(cut.sent.is_empty());
     // A message may have arrived although the connection failed. So a later run ends both the old and the new alerts.
-    let lost = run(
-        &[firing("n")],
-        alertmanager(),
-        &after.notified,
-        vec![None; 99],
-    );
+    let lost = run(&[firing("n")], alertmanager(), &after.notified, vec![None; 99]);
     let later = run(&[], alertmanager(), &lost.notified, []);
     assert_eq!(later.sent[0].1.as_array().unwrap().len(), 3);
 }
@@ -844,39 +700,24 @@ fn errors_name_missing_and_invalid_options() {
         options.url = Some("https://hooks.example".to_owned());
         change(&mut options);
         let error = Receiver::new(kind, &options).err().unwrap();
-        format!(
-            "{} {}",
-            error.code(),
-            error.argument_name().unwrap_or_default()
-        )
+        format!("{} {}", error.code(), error.argument_name().unwrap_or_default())
     };
     let webhook = ReceiverKind::Webhook;
-    assert_eq!(
-        refused(webhook, |options| options.url = None),
-        "missing_argument url"
-    );
+    assert_eq!(refused(webhook, |options| options.url = None), "missing_argument url");
     assert_eq!(
         refused(webhook, |options| options.template = Some("{".to_owned())),
         "invalid_argument template"
     );
     assert_eq!(
-        refused(webhook, |options| options.url =
-            Some("http://chat.example".to_owned())),
+        refused(webhook, |options| options.url = Some("http://chat.example".to_owned())),
         "insecure_base_address url"
     );
     assert_eq!(
-        refused(ReceiverKind::Slack, |options| options.template =
-            Some("{}".to_owned())),
+        refused(ReceiverKind::Slack, |options| options.template = Some("{}".to_owned())),
         "invalid_argument template"
     );
-    assert_eq!(
-        refused(ReceiverKind::PagerDuty, |_| {}),
-        "missing_argument routing_key"
-    );
-    assert_eq!(
-        refused(ReceiverKind::Opsgenie, |_| {}),
-        "missing_argument headers"
-    );
+    assert_eq!(refused(ReceiverKind::PagerDuty, |_| {}), "missing_argument routing_key");
+    assert_eq!(refused(ReceiverKind::Opsgenie, |_| {}), "missing_argument headers");
 }
 
 #[test]
@@ -896,21 +737,10 @@ fn opsgenie_creates_an_alert_and_closes_it_by_its_alias() {
     let message = created["message"].as_str().unwrap();
     assert_eq!(message.chars().count(), 130);
     assert!(message.starts_with("rule a: xxx") && message.ends_with('…'));
-    assert!(
-        created["description"]
-            .as_str()
-            .unwrap()
-            .contains(&"x".repeat(200))
-    );
-    assert_eq!(
-        (&created["priority"], &created["entity"]),
-        (&json!("P1"), &json!("eu"))
-    );
+    assert!(created["description"].as_str().unwrap().contains(&"x".repeat(200)));
+    assert_eq!((&created["priority"], &created["entity"]), (&json!("P1"), &json!("eu")));
     assert_eq!(created["details"]["team"], "data");
-    assert_eq!(
-        created["details"]["runbook"],
-        "https://wiki.example/failing"
-    );
+    assert_eq!(created["details"]["runbook"], "https://wiki.example/failing");
     let alias = created["alias"].as_str().unwrap();
     assert!(alias.starts_with("tallyfold-eu-"), "{alias}");
     let over = run(&[], team(), &begun.notified, accepted());
@@ -931,18 +761,10 @@ fn teams_gets_an_adaptive_card() {
     let (url, message) = &begun.sent[0];
     assert_eq!(url, "https://hooks.example/T0/secret-path");
     assert_eq!(message["type"], "message");
-    let [attachment] = &message["attachments"].as_array().unwrap()[..] else {
-        panic!("{message}")
-    };
-    assert_eq!(
-        attachment["contentType"],
-        "application/vnd.microsoft.card.adaptive"
-    );
+    let [attachment] = &message["attachments"].as_array().unwrap()[..] else { panic!("{message}") };
+    assert_eq!(attachment["contentType"], "application/vnd.microsoft.card.adaptive");
     let card = &attachment["content"];
-    assert_eq!(
-        (&card["type"], &card["version"]),
-        (&json!("AdaptiveCard"), &json!("1.4"))
-    );
+    assert_eq!((&card["type"], &card["version"]), (&json!("AdaptiveCard"), &json!("1.4")));
     let block = |text: &str| json!({ "type": "TextBlock", "text": text, "wrap": true });
     let mut head = block("critical: rule a");
     head["weight"] = json!("bolder");
@@ -952,15 +774,9 @@ fn teams_gets_an_adaptive_card() {
     assert_eq!(body[1], block("a is <wrong> & bad"));
     assert_eq!(body[2], block("page the data team"));
     assert_eq!(body[3]["type"], "FactSet");
-    assert_eq!(
-        body[3]["facts"][0],
-        json!({ "title": "Cluster", "value": "eu" })
-    );
+    assert_eq!(body[3]["facts"][0], json!({ "title": "Cluster", "value": "eu" }));
     let run_of = json!({ "type": "TextRun", "text": COMMAND, "fontType": "monospace" });
-    assert_eq!(
-        body[4],
-        json!({ "type": "RichTextBlock", "inlines": [run_of] })
-    );
+    assert_eq!(body[4], json!({ "type": "RichTextBlock", "inlines": [run_of] }));
     assert_eq!(
         card["actions"],
         json!([{ "type": "Action.OpenUrl", "title": "Runbook", "url": "https://wiki.example/failing" }])
@@ -1005,28 +821,14 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
                 options.routing_key = Some("key".to_owned().into());
             }
         });
-        run(&[finding.clone()], receiver, &Notified::default(), []).sent[0]
-            .1
-            .clone()
+        run(&[finding.clone()], receiver, &Notified::default(), []).sent[0].1.clone()
     };
     let text = format!(
         "eu: rule a: {separated} [incident a] — page the data team — https://wiki.example/failing"
     );
-    assert_eq!(
-        sent(ReceiverKind::Webhook)["text"],
-        format!("critical: {text}")
-    );
-    assert_eq!(
-        sent(ReceiverKind::PagerDuty)["payload"]["summary"],
-        format!("rule a: {separated}")
-    );
-    assert_eq!(
-        sent(ReceiverKind::Alertmanager)[0]["annotations"]["summary"],
-        separated
-    );
+    assert_eq!(sent(ReceiverKind::Webhook)["text"], format!("critical: {text}"));
+    assert_eq!(sent(ReceiverKind::PagerDuty)["payload"]["summary"], format!("rule a: {separated}"));
+    assert_eq!(sent(ReceiverKind::Alertmanager)[0]["annotations"]["summary"], separated);
     let slack = text.replace('<', "&lt;").replace('>', "&gt;");
-    assert_eq!(
-        sent(ReceiverKind::Slack)["text"],
-        format!("*critical*: {slack}")
-    );
+    assert_eq!(sent(ReceiverKind::Slack)["text"], format!("*critical*: {slack}"));
 }

@@ -11,10 +11,7 @@ type Row = (Vec<u8>, [u64; 4]);
 
 fn leaves(width: usize, rows: &[Row]) -> Leaves {
     let column = |place: usize| {
-        let texts: Vec<String> = rows
-            .iter()
-            .map(|row| format!("v{}", row.0[place]))
-            .collect();
+        let texts: Vec<String> = rows.iter().map(|row| format!("v{}", row.0[place])).collect();
         Attribute::of_texts(format!("a{place}"), &texts).unwrap()
     };
     let tally = |part, whole| Tally { part, whole };
@@ -27,19 +24,11 @@ fn leaves(width: usize, rows: &[Row]) -> Leaves {
 }
 
 fn explained(width: usize, rows: &[Row]) -> Explanation {
-    explain_leaves(
-        &leaves(width, rows),
-        Measure::ErrorRate,
-        &ExplainOptions::default(),
-    )
+    explain_leaves(&leaves(width, rows), Measure::ErrorRate, &ExplainOptions::default())
 }
 
 fn named(explanation: &Explanation) -> Vec<Vec<(String, String)>> {
-    explanation
-        .causes
-        .iter()
-        .map(|cause| cause.r#where.clone())
-        .collect()
+    explanation.causes.iter().map(|cause| cause.r#where.clone()).collect()
 }
 
 /// Ordinary counts, and extreme counts up to `most`.
@@ -65,15 +54,8 @@ fn incident(fails: u64) -> Vec<Row> {
         let (a, b, c) = (place % 5, place / 5 % 4, place / 20);
         let whole = 200 + place * 37 % 300;
         let errors = 2 + place * 13 % 5;
-        let now = if a == 1 {
-            errors + whole * fails / 100
-        } else {
-            errors
-        };
-        (
-            vec![a as u8, b as u8, c as u8],
-            [errors * 4, whole * 4, now, whole],
-        )
+        let now = if a == 1 { errors + whole * fails / 100 } else { errors };
+        (vec![a as u8, b as u8, c as u8], [errors * 4, whole * 4, now, whole])
     };
     (0..60).map(leaf).collect()
 }
@@ -135,10 +117,7 @@ fn a_fall_is_explained_like_a_rise() {
         .map(|(values, [a, b, c, d])| (values, [c * 4, d * 4, a / 4, b / 4]))
         .collect();
     let explanation = explained(3, &rows);
-    assert_eq!(
-        named(&explanation),
-        vec![vec![("a0".to_owned(), "v1".to_owned())]]
-    );
+    assert_eq!(named(&explanation), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
     assert!(explanation.change < 0 && explanation.causes[0].events == explanation.change);
 }
 
@@ -149,10 +128,7 @@ fn a_rate_above_a_half_has_the_causes_of_its_complement() {
         .into_iter()
         .map(|(values, [a, b, c, d])| (values, [complement(a, b), b, complement(c, d), d]))
         .collect();
-    assert_eq!(
-        named(&explained(3, &rows)),
-        vec![vec![("a0".to_owned(), "v1".to_owned())]]
-    );
+    assert_eq!(named(&explained(3, &rows)), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
 }
 
 #[test]
@@ -162,10 +138,7 @@ fn a_change_of_everything_has_no_narrower_cause() {
         .map(|(values, [a, b, c, d])| (values, [a, b, c + d / 4, d]))
         .collect();
     let explanation = explained(3, &rows);
-    assert!(
-        explanation.is_global && explanation.causes.is_empty(),
-        "{explanation:?}"
-    );
+    assert!(explanation.is_global && explanation.causes.is_empty(), "{explanation:?}");
     assert_eq!(explanation.unexplained, explanation.change);
     assert!(
         explanation.sentence.contains("there is no narrower cause"),
@@ -177,14 +150,8 @@ fn a_change_of_everything_has_no_narrower_cause() {
 #[test]
 fn without_a_change_no_cause_is_named() {
     let explanation = explained(3, &incident(0));
-    assert!(
-        explanation.causes.is_empty() && explanation.change == 0,
-        "{explanation:?}"
-    );
-    assert!(
-        explanation.is_normal && !explanation.is_global,
-        "{explanation:?}"
-    );
+    assert!(explanation.causes.is_empty() && explanation.change == 0, "{explanation:?}");
+    assert!(explanation.is_normal && !explanation.is_global, "{explanation:?}");
     assert_eq!(
         explanation.sentence,
         "error_rate: 1.2% (240 of 20,790) now, 1.2% (960 of 83,160) before, no difference: within normal variation (probability 100%), \
@@ -203,10 +170,7 @@ fn a_change_by_chance_is_within_normal_variation() {
     for measure in [Measure::ErrorRate, Measure::Errors] {
         let explanation = explain_leaves(&leaves(3, &rows), measure, &ExplainOptions::default());
         if measure == Measure::ErrorRate {
-            assert!(
-                explanation.is_normal && explanation.probability > 0.02,
-                "{explanation:?}"
-            );
+            assert!(explanation.is_normal && explanation.probability > 0.02, "{explanation:?}");
         }
         assert!(!(explanation.is_normal && explanation.is_global));
     }
@@ -216,10 +180,7 @@ fn a_change_by_chance_is_within_normal_variation() {
 fn a_large_change_of_one_or_two_leaves_is_not_normal() {
     let rows = |now: u64, others: usize| -> Vec<Row> {
         let steady = (1..=others).map(|other| (vec![other as u8], [1_000, 1_000, 1_003, 1_003]));
-        [(vec![0], [1_000, 1_000, now, now])]
-            .into_iter()
-            .chain(steady)
-            .collect()
+        [(vec![0], [1_000, 1_000, now, now])].into_iter().chain(steady).collect()
     };
     let explained = |now, others| {
         let leaves = leaves(1, &rows(now, others));
@@ -236,35 +197,18 @@ fn a_large_change_of_one_or_two_leaves_is_not_normal() {
     }
     // One of three leaves with few errors has many errors now.
     let errors = |now: u64| -> Vec<Row> {
-        let counts = [
-            [3, 1_003, 3, 1_003],
-            [3, 1_003, now, 1_000 + now],
-            [3, 1_003, 3, 1_003],
-        ];
-        counts
-            .into_iter()
-            .enumerate()
-            .map(|(at, counts)| (vec![at as u8], counts))
-            .collect()
+        let counts = [[3, 1_003, 3, 1_003], [3, 1_003, now, 1_000 + now], [3, 1_003, 3, 1_003]];
+        counts.into_iter().enumerate().map(|(at, counts)| (vec![at as u8], counts)).collect()
     };
-    let explanation = explain_leaves(
-        &leaves(1, &errors(63)),
-        Measure::Errors,
-        &ExplainOptions::default(),
-    );
+    let explanation =
+        explain_leaves(&leaves(1, &errors(63)), Measure::Errors, &ExplainOptions::default());
     assert_eq!(named(&explanation), [[("a0".to_owned(), "v1".to_owned())]]);
     // A rate of 2% doubles.
     let rates = |now: u64, others: usize| {
         let steady = (1..=others).map(|other| (vec![other as u8], [200, 10_000, 201, 10_000]));
-        let rows: Vec<Row> = [(vec![0], [200, 10_000, now, 10_000])]
-            .into_iter()
-            .chain(steady)
-            .collect();
-        explain_leaves(
-            &leaves(1, &rows),
-            Measure::ErrorRate,
-            &ExplainOptions::default(),
-        )
+        let rows: Vec<Row> =
+            [(vec![0], [200, 10_000, now, 10_000])].into_iter().chain(steady).collect();
+        explain_leaves(&leaves(1, &rows), Measure::ErrorRate, &ExplainOptions::default())
     };
     for others in 0..4 {
         assert!(!rates(400, others).is_normal, "{others}");
@@ -303,10 +247,7 @@ fn the_share_of_a_reason_is_relative_to_all_events() {
         ]]
     );
     let cause = &explanation.causes[0];
-    assert_eq!(
-        (cause.before.whole, cause.now.whole),
-        (Some(1000), Some(1000))
-    );
+    assert_eq!((cause.before.whole, cause.now.whole), (Some(1000), Some(1000)));
     assert_eq!(cause.events, 400);
     assert_eq!(explanation.change, 400);
 }
@@ -315,35 +256,18 @@ fn the_share_of_a_reason_is_relative_to_all_events() {
 fn invalid_columns_are_refused() {
     let attribute = |ids: usize| Attribute::of_texts("a", &vec!["x"; ids]).unwrap();
     let tallies = |count: usize, part| vec![Tally { part, whole: 0 }; count];
-    let code = |attributes, before, now| {
-        Leaves::new(attributes, before, now)
-            .unwrap_err()
-            .code()
-            .as_str()
-    };
-    assert_eq!(
-        code(vec![attribute(1)], tallies(2, 0), tallies(2, 0)),
-        "invalid_argument"
-    );
-    assert_eq!(
-        code(vec![attribute(2)], tallies(1, 0), tallies(2, 0)),
-        "invalid_argument"
-    );
-    assert_eq!(
-        code(vec![attribute(1); 9], tallies(1, 0), tallies(1, 0)),
-        "invalid_argument"
-    );
-    assert_eq!(
-        code(Vec::new(), tallies(2, u64::MAX), tallies(2, 0)),
-        "sum_overflow"
-    );
+    let code =
+        |attributes, before, now| Leaves::new(attributes, before, now).unwrap_err().code().as_str();
+    assert_eq!(code(vec![attribute(1)], tallies(2, 0), tallies(2, 0)), "invalid_argument");
+    assert_eq!(code(vec![attribute(2)], tallies(1, 0), tallies(2, 0)), "invalid_argument");
+    assert_eq!(code(vec![attribute(1); 9], tallies(1, 0), tallies(1, 0)), "invalid_argument");
+    assert_eq!(code(Vec::new(), tallies(2, u64::MAX), tallies(2, 0)), "sum_overflow");
 }
 
 #[test]
 fn the_digits_of_large_numbers_are_grouped() {
-    let mut rows: Vec<Row> = (0..8)
-        .map(|at| (vec![at], [1_000, 2_000_000, 1_000, 2_000_000]))
-        .collect();
+    let mut rows: Vec<Row> =
+        (0..8).map(|at| (vec![at], [1_000, 2_000_000, 1_000, 2_000_000])).collect();
     rows[3].1[2] = 1_234_567;
     assert_eq!(
         explained(1, &rows).sentence,
@@ -370,11 +294,7 @@ fn an_earlier_incident_is_left_out_unless_it_is_kept() {
     let by_default = explained(&before, &now, false);
     assert_eq!((by_default.before.part, by_default.change), (60, 90));
     assert_eq!(by_default.left_out, [fixture.range(3, 4)]);
-    assert!(
-        by_default
-            .sentence
-            .ends_with("One unusual earlier window was left out.")
-    );
+    assert!(by_default.sentence.ends_with("One unusual earlier window was left out."));
     let kept = explained(&before, &now, true);
     assert_eq!((kept.before.part, kept.change), (460, 34));
     assert!(kept.left_out.is_empty());

@@ -8,11 +8,8 @@ use tallyfold_health::{
 
 /// Returns the rows of a table in `golden/`, without the header.
 fn rows(table: &str) -> Vec<Vec<&str>> {
-    let rows: Vec<Vec<&str>> = table
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').collect())
-        .collect();
+    let rows: Vec<Vec<&str>> =
+        table.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert!(rows.len() > 8, "a table without rows tests nothing");
     rows
 }
@@ -22,20 +19,12 @@ fn number(cell: &str) -> f64 {
 }
 
 fn relative_error(value: f64, exact: f64) -> f64 {
-    if value == exact {
-        0.0
-    } else {
-        (value - exact).abs() / exact.abs().max(f64::MIN_POSITIVE)
-    }
+    if value == exact { 0.0 } else { (value - exact).abs() / exact.abs().max(f64::MIN_POSITIVE) }
 }
 
 fn tails_of(row: &[&str]) -> Tails {
-    let (x, n, mean, dispersion) = (
-        row[1].parse().unwrap(),
-        row[2].parse().unwrap(),
-        number(row[3]),
-        number(row[4]),
-    );
+    let (x, n, mean, dispersion) =
+        (row[1].parse().unwrap(), row[2].parse().unwrap(), number(row[3]), number(row[4]));
     match row[0] {
         "poisson" => poisson(x, mean),
         "negative_binomial" => negative_binomial(x, mean, dispersion),
@@ -80,10 +69,7 @@ fn tails_are_as_precise_as_documented() {
     ] {
         let (worst, compared) = worst(distribution, [5, 6], |_, _| true);
         assert!(compared > 100, "{distribution}: {compared} values");
-        assert!(
-            worst < limit,
-            "{distribution}: {worst:e} in {compared} values"
-        );
+        assert!(worst < limit, "{distribution}: {worst:e} in {compared} values");
     }
 }
 
@@ -92,24 +78,13 @@ fn tails_are_as_precise_as_documented() {
 #[test]
 fn tails_agree_with_scipy() {
     let is_precise = |row: &[&str], ln_p: f64| {
-        let farthest = if row[0] == "beta_binomial" {
-            -12.0
-        } else {
-            -600.0
-        };
+        let farthest = if row[0] == "beta_binomial" { -12.0 } else { -600.0 };
         ln_p > farthest && ln_p < -1e-3 && number(row[3]) < 1e6
     };
     for distribution in ["poisson", "negative_binomial", "binomial", "beta_binomial"] {
         let (worst, compared) = worst(distribution, [7, 8], is_precise);
-        let limit = if distribution == "beta_binomial" {
-            1e-3
-        } else {
-            1e-7
-        };
-        assert!(
-            compared > 50 && worst < limit,
-            "{distribution}: {worst:e} in {compared} values"
-        );
+        let limit = if distribution == "beta_binomial" { 1e-3 } else { 1e-7 };
+        assert!(compared > 50 && worst < limit, "{distribution}: {worst:e} in {compared} values");
     }
 }
 
@@ -121,10 +96,7 @@ fn tails_agree_with_r() {
     };
     for distribution in ["poisson", "negative_binomial", "binomial"] {
         let (worst, compared) = worst(distribution, [9, 10], is_precise);
-        assert!(
-            compared > 50 && worst < 1e-7,
-            "{distribution}: {worst:e} in {compared} values"
-        );
+        assert!(compared > 50 && worst < 1e-7, "{distribution}: {worst:e} in {compared} values");
     }
 }
 
@@ -140,15 +112,9 @@ fn normal_tails_are_precise() {
 fn deviances_are_precise() {
     for row in rows(include_str!("golden/deviance.csv")) {
         let value = deviance(number(row[0]), number(row[1]));
-        assert!(
-            relative_error(value, number(row[2])) < 2e-15,
-            "{row:?}: {value}"
-        );
+        assert!(relative_error(value, number(row[2])) < 2e-15, "{row:?}: {value}");
         if number(row[3]) > 1e-3 {
-            assert!(
-                relative_error(value, number(row[3])) < 1e-9,
-                "{row:?}: {value}"
-            );
+            assert!(relative_error(value, number(row[3])) < 1e-9, "{row:?}: {value}");
         }
     }
 }
@@ -174,10 +140,7 @@ fn numbers(cell: &str) -> Vec<u64> {
 fn silence_and_budgets_agree_with_densities_in_r() {
     for row in rows(include_str!("golden/detection.csv")) {
         let (expected, dispersion) = (number(row[3]), number(row[4]));
-        let level = Level {
-            expected,
-            dispersion,
-        };
+        let level = Level { expected, dispersion };
         let found = match row[0] {
             "silence" => vec![ln_silence(&level)],
             "budget" => {
@@ -191,10 +154,7 @@ fn silence_and_budgets_agree_with_densities_in_r() {
         assert_eq!(found.len(), values.len());
         for (place, (found, value)) in found.iter().zip(&values).enumerate() {
             let distance = (found - value).abs();
-            assert!(
-                distance <= 1e-10 * value.abs().max(1.0),
-                "{row:?}: value {place} is {found}"
-            );
+            assert!(distance <= 1e-10 * value.abs().max(1.0), "{row:?}: value {place} is {found}");
         }
     }
 }

@@ -54,10 +54,7 @@ fn masked(findings: &[Finding]) -> Vec<String> {
         let end = rest.find([')', ';']).unwrap_or(rest.len());
         format!("{before}usually N{}", &rest[end..])
     };
-    findings
-        .iter()
-        .map(|finding| mask(&finding.sentence))
-        .collect()
+    findings.iter().map(|finding| mask(&finding.sentence)).collect()
 }
 
 /// Returns the sentences of a rule's findings in the sixth week.
@@ -98,10 +95,7 @@ fn the_usual_band_contains_usual_counts_but_not_unusual_ones() {
     }
     // Without enough history, the band is empty. Windows longer than the step are an error.
     let early = fixture.range(0, 24);
-    assert_eq!(
-        tallyfold_health::usual(&table, early, hour, Measure::Success).unwrap(),
-        []
-    );
+    assert_eq!(tallyfold_health::usual(&table, early, hour, Measure::Success).unwrap(), []);
     let quarter = TimeStep::parse("15m").unwrap();
     let error = tallyfold_health::usual(&table, day, quarter, Measure::Success).unwrap_err();
     assert_eq!(error.code().as_str(), "unaligned_window");
@@ -142,11 +136,7 @@ fn an_integration_that_fails_is_found_with_its_cause() {
 #[test]
 fn the_sentence_of_a_resolved_finding_names_the_causes_of_its_whole_time() {
     let fixture = with(|slot, (values, counts)| {
-        let part = if in_hours(slot, 50..51) {
-            "order"
-        } else {
-            "page"
-        };
+        let part = if in_hours(slot, 50..51) { "order" } else { "page" };
         if in_hours(slot, 50..60) && values[..] == [part, "Amazon S3"] {
             let failed = counts[0] / 2;
             *counts = [counts[0] - failed, counts[1] + failed, counts[2]];
@@ -198,10 +188,7 @@ fn a_slow_decline_is_found_by_sums_of_windows() {
         panic!("want one finding");
     };
     let is_early = slow.contains(" of the usual events at delivery from 2026-02-06 ");
-    assert!(
-        slow.starts_with("integration Webhook: ") && is_early,
-        "{slow}"
-    );
+    assert!(slow.starts_with("integration Webhook: ") && is_early, "{slow}");
 }
 
 /// Makes a batch that comes each night at 3:00, but on one day of the last week at `hour`, or not at all.
@@ -222,10 +209,7 @@ fn batches(hour: Option<usize>) -> Fixture {
 
 #[test]
 fn a_missing_batch_is_found_but_a_late_batch_is_not() {
-    for rule in [
-        "kind = 'silent'\nby = ['event_name']",
-        "kind = 'volume'\nby = ['event_name']",
-    ] {
+    for rule in ["kind = 'silent'\nby = ['event_name']", "kind = 'volume'\nby = ['event_name']"] {
         for hour in [3, 4, 5] {
             assert_eq!(found(rule, &batches(Some(hour))), [""; 0], "{rule}: {hour}");
         }
@@ -261,11 +245,8 @@ fn a_small_integration_that_fails_is_found_within_an_hour_and_unjudged_without_a
     });
     let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nleast = 30";
     let rules = Rules::parse(rules).unwrap();
-    let checks = crate::fixture::checks(
-        &rules,
-        &fixture,
-        [start + 4, start + 8, start + 40].into_iter(),
-    );
+    let checks =
+        crate::fixture::checks(&rules, &fixture, [start + 4, start + 8, start + 40].into_iter());
     let statuses = checks.iter().map(|check| {
         let [finding] = &check.findings[..] else {
             panic!("want one finding: {:?}", sentences(&check.findings));
@@ -275,11 +256,7 @@ fn a_small_integration_that_fails_is_found_within_an_hour_and_unjudged_without_a
     let statuses: Vec<(Status, bool)> = statuses.collect();
     assert_eq!(
         statuses,
-        [
-            (Status::Firing, false),
-            (Status::Firing, false),
-            (Status::Unjudged, false)
-        ]
+        [(Status::Firing, false), (Status::Firing, false), (Status::Unjudged, false)]
     );
     let sentence = &checks[2].findings[0].sentence;
     assert!(
@@ -299,10 +276,7 @@ fn an_outage_is_separate_from_a_usual_outage_on_the_same_day_and_ends_soon() {
         let is_usual = (slot / 96).is_multiple_of(3) && (8..11).contains(&of_day);
         let is_out = is_usual || slot / 96 == day && (42..47).contains(&of_day);
         let errors = if is_out { 180 } else { noise(slot as u64, 7) };
-        vec![
-            (vec!["out"], [200 - errors, errors, 0]),
-            (vec!["other"], [500, 2, 0]),
-        ]
+        vec![(vec!["out"], [200 - errors, errors, 0]), (vec!["other"], [500, 2, 0])]
     });
     let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nside = 'high'";
     let replay = replay(rules, &fixture, day * 96, (day + 1) * 96);
@@ -311,10 +285,7 @@ fn an_outage_is_separate_from_a_usual_outage_on_the_same_day_and_ends_soon() {
     };
     let shown = |timestamp: tallyfold::Timestamp| timestamp.to_string();
     assert_eq!(shown(finding.since), "2026-02-18T10:30:00Z");
-    assert_eq!(
-        finding.resolved.map(shown).as_deref(),
-        Some("2026-02-18T11:45:00Z")
-    );
+    assert_eq!(finding.resolved.map(shown).as_deref(), Some("2026-02-18T11:45:00Z"));
     let numbers =
         "90% of attempts failed from 2026-02-18 10:30 to 11:45 UTC (900 of 1,000; usually ";
     assert!(finding.sentence.contains(numbers), "{}", finding.sentence);
@@ -337,10 +308,7 @@ fn with_short_failure(start: usize, later: impl Fn(usize) -> u64) -> Fixture {
             Some(0..3) => 13,
             Some(after) => later(after),
         };
-        vec![
-            (vec!["small"], [16 - errors, errors, 0]),
-            (vec!["large"], [500, 2, 0]),
-        ]
+        vec![(vec!["small"], [16 - errors, errors, 0]), (vec!["large"], [500, 2, 0])]
     });
     fixture
 }
@@ -397,10 +365,7 @@ fn numbers_of_a_failure_that_may_be_over_end_with_the_last_bad_window() {
     let first = "of attempts failed from 2026-02-18 00:00 to 00:45 UTC (39 of 48; usually ";
     let last = "; better since then, but too few events to call it over";
     let sentence = &finding.sentence;
-    assert!(
-        sentence.contains(first) && sentence.ends_with(last),
-        "{sentence}"
-    );
+    assert!(sentence.contains(first) && sentence.ends_with(last), "{sentence}");
 }
 
 #[test]
@@ -538,11 +503,7 @@ fn groups_that_vanish_and_new_groups_are_found() {
 fn errors_that_use_up_a_budget_are_found() {
     let fixture = with(|slot, (_, counts)| {
         if in_hours(slot, 20..23) {
-            *counts = [
-                counts[0] / 2,
-                counts[1] + counts[0] - counts[0] / 2,
-                counts[2],
-            ];
+            *counts = [counts[0] / 2, counts[1] + counts[0] - counts[0] / 2, counts[2]];
         }
     });
     let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'budget'\nbudget = '3%'\nseverity = 'critical'";
@@ -611,9 +572,7 @@ fn a_share_that_rose_more_than_a_day_before_it_was_found_is_over_only_when_it_re
     });
     let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']";
     let replay = replay(rules, &fixture, start - 72, end);
-    let [finding] = &replay.findings[..] else {
-        panic!("{:?}", sentences(&replay.findings))
-    };
+    let [finding] = &replay.findings[..] else { panic!("{:?}", sentences(&replay.findings)) };
     let lasted_ms = finding.fired.unwrap().unix_ms() - finding.since.unix_ms();
     assert!(lasted_ms > 86_400_000);
     assert_eq!(finding.resolved, None);
@@ -666,10 +625,7 @@ fn counts_near_the_largest_number_are_judged() {
         }
         let heads = store.heads();
         let pages = store.pages(&heads);
-        let observed = ObservedPages {
-            delivery: Some(&pages),
-            ingestion: None,
-        };
+        let observed = ObservedPages { delivery: Some(&pages), ingestion: None };
         let range = Fixture::delivery(&[]).range(days * 24, days * 24 + left);
         let found = rules.replay_pages(&observed, range).unwrap().findings;
         assert_eq!(found.len(), 1, "{kind}");
@@ -688,10 +644,7 @@ fn totals_that_differ_from_their_rows_are_found() {
             "event delivery: the reported totals are 1,389 events, but the rows add up to 1,372 since 2026-02-05 01:00 UTC"
         ]
     );
-    assert_eq!(
-        found("kind = 'reconciliation'\nleast = 18", &fixture),
-        [""; 0]
-    );
+    assert_eq!(found("kind = 'reconciliation'\nleast = 18", &fixture), [""; 0]);
 }
 
 #[test]
@@ -718,10 +671,7 @@ fn ingested_events_that_are_not_delivered_are_found() {
             "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'undelivered'\nby = ['write_key']";
         let rules = Rules::parse(rules).unwrap();
         let (delivered, ingested) = (delivery.table(), ingestion.table());
-        let observed = Observed {
-            delivery: Some(&delivered),
-            ingestion: Some(&ingested),
-        };
+        let observed = Observed { delivery: Some(&delivered), ingestion: Some(&ingested) };
         let replay = rules.replay(&observed, delivery.range(0, 10)).unwrap();
         let sentences = sentences(&replay.findings);
         sentences.into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -742,10 +692,8 @@ fn ingested_events_that_are_not_delivered_are_found() {
 
 #[test]
 fn a_rule_that_compares_both_endpoints_waits_until_both_have_settled() {
-    let (mut delivery, mut ingestion) = (
-        Fixture::delivery(&["write_key"]),
-        Fixture::new("event_ingestion", &["write_key"], 3_600),
-    );
+    let (mut delivery, mut ingestion) =
+        (Fixture::delivery(&["write_key"]), Fixture::new("event_ingestion", &["write_key"], 3_600));
     for slot in 0..6 {
         ingestion.add(slot, false, 0, &[(vec!["web"], [100, 0, 0])]);
         let delivered = if slot < 3 { 100 } else { 0 };
@@ -759,22 +707,14 @@ fn a_rule_that_compares_both_endpoints_waits_until_both_have_settled() {
     let mut statuses = Vec::new();
     for (hour, delivered) in [(3, 3), (4, 3), (5, 4), (6, 6)] {
         let (delivered, ingested) = (delivery.until(delivered), ingestion.until(hour));
-        let observed = Observed {
-            delivery: Some(&delivered),
-            ingestion: Some(&ingested),
-        };
-        let check = rules
-            .check(&observed, &state, delivery.instant(hour))
-            .unwrap();
+        let observed = Observed { delivery: Some(&delivered), ingestion: Some(&ingested) };
+        let check = rules.check(&observed, &state, delivery.instant(hour)).unwrap();
         let found = check.findings.first();
         statuses.push(found.map(|one| (one.status, one.since == delivery.instant(3))));
         state = check.state;
     }
     let since = |status| Some((status, true));
-    assert_eq!(
-        statuses,
-        [None, None, since(Status::Pending), since(Status::Firing)]
-    );
+    assert_eq!(statuses, [None, None, since(Status::Pending), since(Status::Firing)]);
 }
 
 #[test]
@@ -801,10 +741,7 @@ fn connecting_or_disconnecting_a_source_is_not_a_change_of_the_integration() {
         let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'ratio'\nby = ['integration']";
         let rules = Rules::parse(rules).unwrap();
         let (delivered, ingested) = (delivery.table(), ingestion.table());
-        let observed = Observed {
-            delivery: Some(&delivered),
-            ingestion: Some(&ingested),
-        };
+        let observed = Observed { delivery: Some(&delivered), ingestion: Some(&ingested) };
         let range = delivery.range(day * 24, (day + days) * 24);
         let replay = rules.replay(&observed, range).unwrap();
         masked(&replay.findings)
@@ -829,12 +766,7 @@ fn connecting_or_disconnecting_a_source_is_not_a_change_of_the_integration() {
 fn fixed_limits_are_compared_exactly() {
     let mut fixture = Fixture::delivery(&["event_name", "integration"]);
     for (slot, errors) in [5, 6, 6, 5, 5, 4].into_iter().enumerate() {
-        fixture.add(
-            slot,
-            false,
-            0,
-            &[(vec!["order", "Webhook"], [100 - errors, errors, 9])],
-        );
+        fixture.add(slot, false, 0, &[(vec!["order", "Webhook"], [100 - errors, errors, 9])]);
     }
     let found = |rule: &str| {
         let rules =
@@ -894,11 +826,8 @@ fn with_uneven_day_off(day: usize, hours: usize, left: impl Fn(usize) -> [u64; 2
                     let seed = slot * 8 + place * 4 + event * 2 + number;
                     let events = of_day + noise(seed as u64, of_day / 10);
                     let is_off = place == 0 && (start..start + hours).contains(&slot);
-                    let events = if is_off {
-                        events * left(slot - start)[event] / 100
-                    } else {
-                        events
-                    };
+                    let events =
+                        if is_off { events * left(slot - start)[event] / 100 } else { events };
                     rows.push((vec![source, name, integration], [events, 0, 0]));
                 }
             }
@@ -938,10 +867,7 @@ fn a_day_off_is_an_info_but_a_longer_or_uneven_decline_is_not() {
     for left in [[100, 5], [2, 2]] {
         let found = found(24, left);
         let less = found.iter().find(|(rule, _)| rule == "less");
-        assert!(
-            less.is_some_and(|(_, fired)| *fired < 15),
-            "{left:?}: {found:?}"
-        );
+        assert!(less.is_some_and(|(_, fired)| *fired < 15), "{left:?}: {found:?}");
     }
 }
 
@@ -970,10 +896,7 @@ fn a_steady_decline_that_begins_in_a_quiet_hour_is_not_a_day_off() {
             let seed = (slot * 4 + number) as u64;
             let events = (usual + noise(seed, usual / 10)) * left / 100;
             let name = ["order", "page"][number / 2];
-            (
-                vec!["web", name, ["Amazon S3", "Webhook"][number % 2]],
-                [events, 0, 0],
-            )
+            (vec!["web", name, ["Amazon S3", "Webhook"][number % 2]], [events, 0, 0])
         };
         (0..4).map(row).collect()
     });
@@ -988,32 +911,20 @@ fn a_decline_in_the_busy_hours_is_not_a_day_off() {
     let start = 48 * 24 + 60;
     fixture.fill(start..start + 24, |slot| {
         let events = 200 + noise(slot as u64, 20);
-        ["web", "server"]
-            .map(|source| (vec![source, "page", "Webhook"], [events, 0, 0]))
-            .to_vec()
+        ["web", "server"].map(|source| (vec![source, "page", "Webhook"], [events, 0, 0])).to_vec()
     });
     let replay = replay(DECLINES, &fixture, start, start + 24);
-    let rules: Vec<&str> = replay
-        .findings
-        .iter()
-        .map(|finding| &*finding.rule)
-        .collect();
+    let rules: Vec<&str> = replay.findings.iter().map(|finding| &*finding.rule).collect();
     assert_eq!(rules, ["less", "less"]);
 }
 
 #[test]
 fn a_holiday_in_a_calendar_is_not_a_decline() {
     let fixture = with_day_off(48, 24, [45, 45]);
-    let by_event = DECLINES.replace(
-        "by = ['write_key']\nside",
-        "by = ['write_key', 'event_name']\nside",
-    );
+    let by_event =
+        DECLINES.replace("by = ['write_key']\nside", "by = ['write_key', 'event_name']\nside");
     let without = of_day_off(&by_event, 48, &fixture);
-    assert_eq!(
-        without.iter().filter(|(rule, _)| rule == "less").count(),
-        2,
-        "{without:?}"
-    );
+    assert_eq!(without.iter().filter(|(rule, _)| rule == "less").count(), 2, "{without:?}");
     // Day 48 is the 18th of February.
     let calendar = |days: &str, values: &str| {
         format!(

@@ -196,14 +196,8 @@ fn a_replay_of_pages_has_the_findings_of_a_replay_of_tables() {
     }
     let heads = stores.each_ref().map(Store::heads);
     let pages = [0, 1].map(|side| stores[side].pages(&heads[side]));
-    let observed = Observed {
-        delivery: Some(&tables[0]),
-        ingestion: Some(&tables[1]),
-    };
-    let kept = ObservedPages {
-        delivery: Some(&pages[0]),
-        ingestion: Some(&pages[1]),
-    };
+    let observed = Observed { delivery: Some(&tables[0]), ingestion: Some(&tables[1]) };
+    let kept = ObservedPages { delivery: Some(&pages[0]), ingestion: Some(&pages[1]) };
     let range = fixture(Metric::EventDelivery).range(START, END);
     let replay = rules.replay(&observed, range).unwrap();
     assert!(replay.findings.len() > 10);
@@ -214,18 +208,11 @@ fn a_replay_of_pages_has_the_findings_of_a_replay_of_tables() {
 fn page() -> Vec<u8> {
     let mut fixture = fixture(Metric::EventDelivery);
     let row = |name, counts| (vec!["web", name, "crm", ""], counts);
-    fixture.add(
-        0,
-        false,
-        0,
-        &[row("é", [u64::MAX / 4, 0, 1]), row("a", [0; 3])],
-    );
+    fixture.add(0, false, 0, &[row("é", [u64::MAX / 4, 0, 1]), row("a", [0; 3])]);
     fixture.add(2, false, 1, &[row("a", [1 << 61, 1 << 60, 300])]);
     fixture.add(3, true, 0, &[]);
     let sums = rules().sums(Metric::EventDelivery);
-    Page::of_table(&fixture.table(), &[])
-        .unwrap()
-        .to_bytes(&sums)
+    Page::of_table(&fixture.table(), &[]).unwrap().to_bytes(&sums)
 }
 
 #[test]
@@ -242,10 +229,7 @@ fn a_page_is_read_back_and_damage_is_found() {
     let check = |store: &Store, head: PageHead| {
         let heads = [head];
         let pages = Pages::new(&heads, &sums, store).unwrap();
-        let observed = ObservedPages {
-            delivery: Some(&pages),
-            ingestion: None,
-        };
+        let observed = ObservedPages { delivery: Some(&pages), ingestion: None };
         let check = rules().check_pages(&observed, &State::default(), now);
         let failed = pages.failed().map(|(page, _)| page);
         assert_eq!(failed, check.is_err().then_some(0));
@@ -283,10 +267,7 @@ fn overlapping_pages_and_pages_without_sums_are_refused() {
     let store = Store::new(&rules(), Metric::EventDelivery);
     let head = PageHead::parse(&page()).unwrap();
     let sums: Vec<SumsBy> = rules().sums(Metric::EventDelivery);
-    for (heads, why) in [
-        (vec![], "want a page"),
-        (vec![head.clone(), head.clone()], "overlap"),
-    ] {
+    for (heads, why) in [(vec![], "want a page"), (vec![head.clone(), head.clone()], "overlap")] {
         let error = Pages::new(&heads, &sums, &store).err().unwrap();
         assert!(error.message().contains(why), "{error}");
     }

@@ -12,10 +12,7 @@ use tallyfold_health::{Baseline, Measure, Rule, Rules, Severity, Side};
 /// Returns the error message for an invalid file.
 fn file_error(text: &str) -> String {
     let error = Rules::parse(text).expect_err(text);
-    assert_eq!(
-        (error.code().as_str(), error.kind().as_str()),
-        ("invalid_rules", "config")
-    );
+    assert_eq!((error.code().as_str(), error.kind().as_str()), ("invalid_rules", "config"));
     error.message()
 }
 
@@ -29,14 +26,8 @@ fn errors_for_files_name_the_place_and_what_is_valid() {
     for (text, expected) in [
         ("x", "line 1, column 2: key with no value, expected `=`"),
         ("a = 1\na = 2", "line 2, column 1: duplicate key"),
-        (
-            "[[rules]]",
-            "line 1, column 3: rules: there is no such key; did you mean rule?",
-        ),
-        (
-            "windwo = '15m'",
-            "line 1, column 1: windwo: there is no such key; did you mean window?",
-        ),
+        ("[[rules]]", "line 1, column 3: rules: there is no such key; did you mean rule?"),
+        ("windwo = '15m'", "line 1, column 1: windwo: there is no such key; did you mean window?"),
         (
             "window = '7m'",
             "line 1, column 1: window: want a step that divides a day, such as 5m, 15m, 1h or 1d",
@@ -50,22 +41,10 @@ fn errors_for_files_name_the_place_and_what_is_valid() {
             "line 1, column 1: window: want a step that divides a day, such as 5m, 15m, 1h or 1d",
         ),
         ("rule = 1", "line 1, column 1: rule: want tables [[rule]]"),
-        (
-            "rule = [1]",
-            "line 1, column 9: rule[0]: want tables [[rule]]",
-        ),
-        (
-            "[rule]\nname = 'x'",
-            "line 1, column 2: rule: want tables [[rule]]",
-        ),
-        (
-            "[[rule]]",
-            "line 1, column 1: rule[0]: the key kind is missing",
-        ),
-        (
-            "[[rule]]\nkind = 'rate'",
-            "line 1, column 1: rule[0]: the key name is missing",
-        ),
+        ("rule = [1]", "line 1, column 9: rule[0]: want tables [[rule]]"),
+        ("[rule]\nname = 'x'", "line 1, column 2: rule: want tables [[rule]]"),
+        ("[[rule]]", "line 1, column 1: rule[0]: the key kind is missing"),
+        ("[[rule]]\nkind = 'rate'", "line 1, column 1: rule[0]: the key name is missing"),
         (
             "[[rule]]\nname = ''\nkind = 'rate'",
             "line 2, column 1: rule[0].name: want a name of 1 to 200 characters without control characters",
@@ -82,10 +61,7 @@ fn errors_for_files_name_the_place_and_what_is_valid() {
             "[[rule]]\nname = 'x'\nkind = 'rate'\n[[rule]]\nname = 'x'\nkind = 'rate'",
             "line 5, column 1: rule[1].name: another rule has this name",
         ),
-        (
-            "labels = { team = 1 }",
-            "line 1, column 12: labels.team: want text",
-        ),
+        ("labels = { team = 1 }", "line 1, column 12: labels.team: want text"),
         (
             "labels = 'x'",
             "line 1, column 1: labels: want texts by names, such as { team = \"data\" }",
@@ -94,10 +70,7 @@ fn errors_for_files_name_the_place_and_what_is_valid() {
             "dimensions = ['reason']\n[[rule]]\nname = 'x y'\nkind = 'rate'\nby = ['integration']",
             "line 1, column 1: dimensions: the rule \"x y\" uses integration too",
         ),
-        (
-            "[[silence]]\nrule = 'x'",
-            "line 2, column 1: silence[0].rule: there is no such rule",
-        ),
+        ("[[silence]]\nrule = 'x'", "line 2, column 1: silence[0].rule: there is no such rule"),
         (
             "[[rule]]\nname = 'integrations'\nkind = 'rate'\n[[silence]]\nrule = ['integration']",
             "line 5, column 1: silence[0].rule: there is no such rule; did you mean integrations?",
@@ -273,16 +246,8 @@ fn errors_for_rules_name_the_place_and_what_is_valid() {
             "slow = '1 day'",
             "line 4, column 1: rule[0].slow: want a length of time such as 5m, 6h, 3d or 4w",
         ),
-        (
-            "volume",
-            "note = 1",
-            "line 4, column 1: rule[0].note: want text",
-        ),
-        (
-            "threshold",
-            "",
-            "line 1, column 1: rule[0]: want above or below, or both",
-        ),
+        ("volume", "note = 1", "line 4, column 1: rule[0].note: want text"),
+        ("threshold", "", "line 1, column 1: rule[0]: want above or below, or both"),
         (
             "threshold",
             "above = 5",
@@ -313,11 +278,7 @@ fn errors_for_rules_name_the_place_and_what_is_valid() {
             "above = '5%'\nclear_above = '6%'",
             "line 5, column 1: rule[0].clear_above: want the key below, too, and at least its value",
         ),
-        (
-            "budget",
-            "",
-            "line 1, column 1: rule[0]: the key budget is missing",
-        ),
+        ("budget", "", "line 1, column 1: rule[0]: the key budget is missing"),
         (
             "budget",
             "budget = '0%'",
@@ -384,9 +345,7 @@ fn a_file_that_is_too_large_is_refused() {
 fn the_standard_rules_need_both_endpoints_and_all_dimensions() {
     let rules = Rules::standard().unwrap();
     assert_eq!(rules, Rules::parse(Rules::STANDARD).unwrap());
-    let [delivery, ingestion] = &rules.needs()[..] else {
-        panic!("{:?}", rules.needs())
-    };
+    let [delivery, ingestion] = &rules.needs()[..] else { panic!("{:?}", rules.needs()) };
     assert_eq!(
         (delivery.metric, ingestion.metric),
         (Metric::EventDelivery, Metric::EventIngestion)
@@ -479,9 +438,7 @@ fn rules_from_values_equal_rules_from_a_file() {
         [[rule]]
         name = 'reconciliation'
         kind = 'reconciliation'";
-    let limits = Threshold::default()
-        .above(Fraction::new(10, 1))
-        .clear_below(Fraction::new(5, 1));
+    let limits = Threshold::default().above(Fraction::new(10, 1)).clear_below(Fraction::new(5, 1));
     let baseline = Baseline::default().weeks(4).neighbours(0).false_alarms(3.0);
     let burn = Burn::new(Fraction::new(144, 10), 3_600, 300).severity(Severity::Info);
     let rules = Rules::new([
@@ -497,10 +454,7 @@ fn rules_from_values_equal_rules_from_a_file() {
         Rule::new("rate", Rate::from(Baseline::default().side(Side::High)))
             .metric(Metric::EventIngestion)
             .measure(Measure::FilteredRate),
-        Rule::new(
-            "volume",
-            Volume::from(baseline.change(Fraction::new(25, 100))).slow(86_400),
-        ),
+        Rule::new("volume", Volume::from(baseline.change(Fraction::new(25, 100))).slow(86_400)),
         Rule::new("silent", Silent::default()),
         Rule::new("vanished", Vanished::default().over(43_200)),
         Rule::new("new", New::default().history(604_800)),
@@ -523,10 +477,7 @@ fn errors_for_values_name_what_is_valid() {
     let share = |percent| Fraction::new(percent, 100);
     let limit = || Rule::new("x", Threshold::default().above(share(5)));
     for (rule, expected) in [
-        (
-            Rule::new("x", Threshold::default()),
-            "the rule \"x\": want above or below, or both",
-        ),
+        (Rule::new("x", Threshold::default()), "the rule \"x\": want above or below, or both"),
         (
             Rule::new("", Silent::default()),
             "the rule \"\": name: want a name of 1 to 200 characters without control characters",
@@ -539,18 +490,10 @@ fn errors_for_values_name_what_is_valid() {
             limit().window(TimeStep::from_seconds(1).unwrap()),
             "the rule \"x\": window: want a minute or more",
         ),
+        (limit().windows(1, 0), "the rule \"x\": clear: want a number of windows, from 1 to 1000"),
+        (limit().least(0), "the rule \"x\": least: want a number of events, 1 or more"),
         (
-            limit().windows(1, 0),
-            "the rule \"x\": clear: want a number of windows, from 1 to 1000",
-        ),
-        (
-            limit().least(0),
-            "the rule \"x\": least: want a number of events, 1 or more",
-        ),
-        (
-            limit()
-                .metric(Metric::EventIngestion)
-                .by([Dimension::Reason]),
+            limit().metric(Metric::EventIngestion).by([Dimension::Reason]),
             "the rule \"x\": by: event_ingestion does not have reason",
         ),
         (
@@ -579,20 +522,11 @@ fn errors_for_values_name_what_is_valid() {
         ),
     ] {
         let error = Rules::new([rule]).unwrap_err();
-        assert_eq!(
-            (error.code().as_str(), error.message().as_str()),
-            ("invalid_rules", expected)
-        );
+        assert_eq!((error.code().as_str(), error.message().as_str()), ("invalid_rules", expected));
     }
     let error = Rules::new([limit(), limit()]).unwrap_err();
-    assert_eq!(
-        error.message(),
-        "the rule \"x\": another rule has this name"
-    );
-    assert_eq!(
-        Rules::new([]).unwrap_err().message(),
-        "want 1 to 1000 rules"
-    );
+    assert_eq!(error.message(), "the rule \"x\": another rule has this name");
+    assert_eq!(Rules::new([]).unwrap_err().message(), "want 1 to 1000 rules");
     let rules = Rules::new([limit().by([Dimension::Integration])]).unwrap();
     let error = rules.explained_by([Dimension::Reason]).unwrap_err();
     assert_eq!(error.message(), "the rule \"x\" uses integration too");
@@ -606,13 +540,8 @@ fn needs_cover_all_rules() {
          [[rule]]\nname = 'b'\nkind = 'threshold'\nwindow = '90m'\nabove = '1%'\n",
     );
     let rules = rules.unwrap();
-    let [need] = &rules.needs()[..] else {
-        panic!("{:?}", rules.needs())
-    };
-    assert_eq!(
-        need.dimensions,
-        [Dimension::WriteKey, Dimension::Integration]
-    );
+    let [need] = &rules.needs()[..] else { panic!("{:?}", rules.needs()) };
+    assert_eq!(need.dimensions, [Dimension::WriteKey, Dimension::Integration]);
     assert_eq!(need.window_s, 1_800);
     // Four weeks to compare with, 29 days to learn how much counts vary, 36 hours for the longest sum, the day that a first check
     // judges, an hour for an early or late window, an hour for the window itself, and an hour for a clock change.
@@ -622,11 +551,8 @@ fn needs_cover_all_rules() {
 #[test]
 fn the_examples_in_the_docs_are_valid_and_complete() {
     let docs = include_str!("../../docs/health-rules.md");
-    let blocks: Vec<&str> = docs
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
+    let blocks: Vec<&str> =
+        docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(blocks.len() >= 3, "{}", blocks.len());
     for block in &blocks {
         Rules::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
@@ -665,26 +591,15 @@ fn the_examples_in_the_docs_are_valid_and_complete() {
         "comment",
     ] {
         let is_in = |block: &&str| {
-            block
-                .lines()
-                .any(|line| line.trim_start().starts_with(&format!("{key} = ")))
+            block.lines().any(|line| line.trim_start().starts_with(&format!("{key} = ")))
         };
         assert!(blocks.iter().any(is_in), "no example has {key}");
-        assert!(
-            docs.contains(&format!("`{key}`")),
-            "the docs don't describe {key}"
-        );
+        assert!(docs.contains(&format!("`{key}`")), "the docs don't describe {key}");
     }
     for kind in RuleKind::ALL {
-        assert!(
-            docs.contains(&format!("kind = \"{kind}\"")),
-            "no example has the kind {kind}"
-        );
+        assert!(docs.contains(&format!("kind = \"{kind}\"")), "no example has the kind {kind}");
     }
-    assert!(
-        docs.contains(Rules::STANDARD.trim()),
-        "the docs have other standard rules"
-    );
+    assert!(docs.contains(Rules::STANDARD.trim()), "the docs have other standard rules");
 }
 
 proptest! {

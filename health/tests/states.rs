@@ -50,9 +50,7 @@ fn rules() -> Rules {
 /// Returns the rule and the status of each finding.
 fn statuses(check: &Check) -> Vec<(&str, Status)> {
     let findings = check.findings.iter();
-    findings
-        .map(|finding| (finding.rule.as_str(), finding.status))
-        .collect()
+    findings.map(|finding| (finding.rule.as_str(), finding.status)).collect()
 }
 
 #[test]
@@ -61,9 +59,7 @@ fn a_firing_finding_is_unjudged_without_counts() {
     let before = checks(&rules(), &fixture, 3..4).pop().unwrap();
     assert_eq!(statuses(&before), [("fails", Status::Firing)]);
     let now = Timestamp::parse("2026-02-01T00:00:00Z").unwrap();
-    let without = rules()
-        .check(&Observed::default(), &before.state, now)
-        .unwrap();
+    let without = rules().check(&Observed::default(), &before.state, now).unwrap();
     assert_eq!(statuses(&without), [("fails", Status::Unjudged)]);
     assert_eq!(without.findings[0].id, before.findings[0].id);
     assert_eq!((without.healthy, without.unjudged.len()), (false, 2));
@@ -79,9 +75,7 @@ fn old_counts_are_unhealthy_and_counts_of_another_endpoint_are_refused() {
     let table = fixture.table();
     let judged = |hour: usize| {
         let now = fixture.instant(hour);
-        rules()
-            .check(&delivery(&table), &State::default(), now)
-            .unwrap()
+        rules().check(&delivery(&table), &State::default(), now).unwrap()
     };
     let fresh = judged(4);
     assert!(fresh.healthy && fresh.unjudged.is_empty());
@@ -91,13 +85,8 @@ fn old_counts_are_unhealthy_and_counts_of_another_endpoint_are_refused() {
         old.unjudged[0].reason,
         "the counts end at 2026-01-01 03:00 UTC, 38 hours before the check"
     );
-    let twice = Observed {
-        delivery: Some(&table),
-        ingestion: Some(&table),
-    };
-    let error = rules()
-        .check(&twice, &State::default(), fixture.instant(4))
-        .unwrap_err();
+    let twice = Observed { delivery: Some(&table), ingestion: Some(&table) };
+    let error = rules().check(&twice, &State::default(), fixture.instant(4)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "invalid_argument: ingestion: this table has counts of event_delivery, want event_ingestion"
@@ -111,11 +100,7 @@ fn a_sentence_has_only_counts_that_the_table_covers() {
     let table = |slots: std::ops::Range<usize>| {
         let mut fixture = Fixture::delivery(&["integration"]);
         for slot in slots {
-            let errors = if (2..12).contains(&slot) {
-                10 + slot as u64
-            } else {
-                0
-            };
+            let errors = if (2..12).contains(&slot) { 10 + slot as u64 } else { 0 };
             fixture.add(slot, false, 0, &[(vec!["Mail"], [100 - errors, errors, 0])]);
         }
         fixture
@@ -187,24 +172,12 @@ fn a_finding_is_pending_then_fires_and_is_resolved_once() {
         ]
     );
     let healthy: Vec<bool> = checks.iter().map(|check| check.healthy).collect();
-    assert_eq!(
-        healthy,
-        [true, true, false, false, false, false, false, true, true]
-    );
-    let ids: Vec<&str> = checks[1..8]
-        .iter()
-        .map(|check| check.findings[0].id.as_str())
-        .collect();
-    assert!(
-        ids.windows(2).all(|pair| pair[0] == pair[1]) && ids[0].len() == 16,
-        "{ids:?}"
-    );
+    assert_eq!(healthy, [true, true, false, false, false, false, false, true, true]);
+    let ids: Vec<&str> = checks[1..8].iter().map(|check| check.findings[0].id.as_str()).collect();
+    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]) && ids[0].len() == 16, "{ids:?}");
     let last = &checks[7].findings[0];
     assert_eq!(last.since, fixture.instant(1));
-    assert_eq!(
-        (last.fired, last.resolved),
-        (Some(fixture.instant(3)), Some(fixture.instant(6)))
-    );
+    assert_eq!((last.fired, last.resolved), (Some(fixture.instant(3)), Some(fixture.instant(6))));
     assert_eq!(
         sentences(&checks[1].findings),
         [
@@ -224,9 +197,7 @@ fn a_repeated_check_judges_no_window_again() {
     let fixture = hours(&[0, 7, 7, 7].map(Some));
     let table = fixture.table();
     let now = fixture.instant(4);
-    let first = rules()
-        .check(&delivery(&table), &State::default(), now)
-        .unwrap();
+    let first = rules().check(&delivery(&table), &State::default(), now).unwrap();
     let second = rules().check(&delivery(&table), &first.state, now).unwrap();
     assert_eq!((first.judged, second.judged), (8, 0));
     assert_eq!(first.findings, second.findings);
@@ -236,17 +207,13 @@ fn a_repeated_check_judges_no_window_again() {
 #[test]
 fn a_late_check_judges_all_windows_since_the_last_check() {
     let fixture = hours(&[0, 0, 0, 7, 7, 7, 0].map(Some));
-    let [_, late] = checks(&rules(), &fixture, [2, 7].into_iter())
-        .try_into()
-        .unwrap();
+    let [_, late] = checks(&rules(), &fixture, [2, 7].into_iter()).try_into().unwrap();
     assert_eq!(late.judged, 10);
     assert_eq!(statuses(&late), [("fails", Status::Firing)]);
     assert_eq!(late.findings[0].since, fixture.instant(3));
     // The late check also reports a finding that has begun and ended since the last check.
     let fixture = hours(&[0, 0, 0, 7, 7, 7, 0, 0, 0].map(Some));
-    let [_, late, after] = checks(&rules(), &fixture, [2, 9, 9].into_iter())
-        .try_into()
-        .unwrap();
+    let [_, late, after] = checks(&rules(), &fixture, [2, 9, 9].into_iter()).try_into().unwrap();
     assert_eq!(statuses(&late), [("fails", Status::Resolved)]);
     assert_eq!(statuses(&after), []);
     assert!(late.incidents[0].missed);
@@ -271,13 +238,9 @@ fn an_incident_that_the_previous_check_reported_is_not_missed() {
 #[test]
 fn a_first_check_reports_when_a_finding_began_but_not_findings_that_are_over() {
     let fixture = hours(&[7, 7, 7, 0, 0, 0, 7, 7, 7, 7].map(Some));
-    let [over] = checks(&rules(), &fixture, [6].into_iter())
-        .try_into()
-        .unwrap();
+    let [over] = checks(&rules(), &fixture, [6].into_iter()).try_into().unwrap();
     assert_eq!(statuses(&over), []);
-    let [firing] = checks(&rules(), &fixture, [10].into_iter())
-        .try_into()
-        .unwrap();
+    let [firing] = checks(&rules(), &fixture, [10].into_iter()).try_into().unwrap();
     assert_eq!(firing.findings[0].since, fixture.instant(6));
 }
 
@@ -297,12 +260,8 @@ fn a_provisional_finding_is_at_most_a_warning_and_is_judged_again() {
     fixture.add(3, true, 0, &[row(60)]);
     let table = fixture.table();
     let now = fixture.instant(4);
-    let check = rules()
-        .check(&delivery(&table), &State::default(), now)
-        .unwrap();
-    let [finding] = &check.findings[..] else {
-        panic!("{:?}", check.findings)
-    };
+    let check = rules().check(&delivery(&table), &State::default(), now).unwrap();
+    let [finding] = &check.findings[..] else { panic!("{:?}", check.findings) };
     assert!(check.healthy && finding.provisional && finding.status == Status::Firing);
     assert_eq!(finding.severity, Severity::Warning);
     assert_eq!(
@@ -315,10 +274,7 @@ fn a_provisional_finding_is_at_most_a_warning_and_is_judged_again() {
     let fixture = hours(&[0, 0, 7, 60].map(Some));
     let table = fixture.table();
     let check = rules().check(&delivery(&table), &check.state, now).unwrap();
-    assert_eq!(
-        statuses(&check),
-        [("fails", Status::Firing), ("low", Status::Firing)]
-    );
+    assert_eq!(statuses(&check), [("fails", Status::Firing), ("low", Status::Firing)]);
     assert!(!check.findings[0].provisional && !check.healthy);
     assert_eq!(check.judged, 2);
 }
@@ -344,23 +300,16 @@ fn a_rule_that_waits_for_counts_to_settle_is_not_reported_as_unjudged() {
 fn a_window_that_is_not_over_is_not_judged() {
     let fixture = hours(&[0, 7, 7].map(Some));
     let table = fixture.table();
-    let check = rules()
-        .check(&delivery(&table), &State::default(), fixture.instant(2))
-        .unwrap();
+    let check = rules().check(&delivery(&table), &State::default(), fixture.instant(2)).unwrap();
     assert_eq!(statuses(&check), [("fails", Status::Pending)]);
     // A longer window is judged once the table covers all of it.
     let rules = Rules::parse(&RULES.replace("1h", "2h")).unwrap();
     let now = fixture.instant(4);
-    let check = rules
-        .check(&delivery(&table), &State::default(), now)
-        .unwrap();
+    let check = rules.check(&delivery(&table), &State::default(), now).unwrap();
     assert_eq!(check.judged, 2);
     let table = hours(&[0, 7, 7, 7].map(Some)).table();
     let check = rules.check(&delivery(&table), &check.state, now).unwrap();
-    assert_eq!(
-        (check.judged, statuses(&check)),
-        (2, vec![("fails", Status::Pending)])
-    );
+    assert_eq!((check.judged, statuses(&check)), (2, vec![("fails", Status::Pending)]));
 }
 
 #[test]
@@ -368,9 +317,7 @@ fn windows_that_are_longer_than_a_rules_windows_are_refused() {
     let table = hours(&[0, 7].map(Some)).table();
     let rules = Rules::parse(&RULES.replace("1h", "15m")).unwrap();
     let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
-    let error = rules
-        .check(&delivery(&table), &State::default(), now)
-        .unwrap_err();
+    let error = rules.check(&delivery(&table), &State::default(), now).unwrap_err();
     assert_eq!(
         error.to_string(),
         "unaligned_window: window: [2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z) does not fit into a window of 15m, the length that the \
@@ -384,9 +331,7 @@ fn a_silence_covers_matching_findings_while_it_lasts() {
     let silenced = |silence: &str| {
         let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
         let table = fixture.table();
-        let check = rules
-            .check(&delivery(&table), &State::default(), fixture.instant(4))
-            .unwrap();
+        let check = rules.check(&delivery(&table), &State::default(), fixture.instant(4)).unwrap();
         assert_eq!(check.healthy, check.findings[0].silenced);
         check.healthy
     };
@@ -409,23 +354,13 @@ fn a_rule_without_counts_is_unjudged_and_keeps_its_state() {
     let fixture = hours(&[0, 7, 7, 7].map(Some));
     let table = fixture.table();
     let now = fixture.instant(4);
-    let check = rules()
-        .check(&delivery(&table), &State::default(), now)
-        .unwrap();
-    let without = rules()
-        .check(&tallyfold_health::Observed::default(), &check.state, now)
-        .unwrap();
-    let reasons: Vec<_> = without
-        .unjudged
-        .iter()
-        .map(|one| one.reason.as_str())
-        .collect();
+    let check = rules().check(&delivery(&table), &State::default(), now).unwrap();
+    let without = rules().check(&tallyfold_health::Observed::default(), &check.state, now).unwrap();
+    let reasons: Vec<_> = without.unjudged.iter().map(|one| one.reason.as_str()).collect();
     assert_eq!(reasons, ["there are no counts of event_delivery"; 2]);
     assert_eq!(without.state, check.state);
     let baseline = Rules::parse("window = '1h'\n[[rule]]\nname = 'x'\nkind = 'rate'").unwrap();
-    let check = baseline
-        .check(&delivery(&table), &State::default(), now)
-        .unwrap();
+    let check = baseline.check(&delivery(&table), &State::default(), now).unwrap();
     assert_eq!(
         check.unjudged[0].reason,
         "there is not enough history, or no group has at least 100 events"
@@ -436,10 +371,7 @@ fn a_rule_without_counts_is_unjudged_and_keeps_its_state() {
     let grouped = Rules::parse(
         "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'threshold'\nmeasure = 'error_rate'\nby = ['integration']\nabove = '1%'",
     );
-    let check = grouped
-        .unwrap()
-        .check(&delivery(&ungrouped), &State::default(), now)
-        .unwrap();
+    let check = grouped.unwrap().check(&delivery(&ungrouped), &State::default(), now).unwrap();
     let reason = &check.unjudged[0].reason;
     assert!(reason.contains("not grouped by"), "{reason}");
     assert!(!check.healthy && check.findings.is_empty());
@@ -449,17 +381,11 @@ fn a_rule_without_counts_is_unjudged_and_keeps_its_state() {
 fn a_deviation_that_is_likely_in_one_of_many_groups_is_not_a_finding() {
     // The probability that a certain group is this bad by chance is about one in 20,000. There are 400 groups.
     let mut fixture = Fixture::delivery(&["event_name"]);
-    let names: Vec<&'static str> = (0..400)
-        .map(|at| &*format!("event-{at:03}").leak())
-        .collect();
+    let names: Vec<&'static str> = (0..400).map(|at| &*format!("event-{at:03}").leak()).collect();
     for slot in 0..300 {
         let row = |at: usize| {
             let seed = (slot * 400 + at) as u64;
-            let extra = if slot == 299 && at < 1 {
-                125
-            } else {
-                noise(seed, 10)
-            };
+            let extra = if slot == 299 && at < 1 { 125 } else { noise(seed, 10) };
             (vec![names[at]], [500 + extra, 0, 0])
         };
         fixture.add(slot, false, 0, &(0..400).map(row).collect::<Vec<_>>());
@@ -467,14 +393,9 @@ fn a_deviation_that_is_likely_in_one_of_many_groups_is_not_a_finding() {
     let found = |by: &str| {
         let rule = "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'volume'\nfor = 1\nfalse_alarms = 0.5\nchange = '1%'";
         let rules = format!("{rule}\n{by}");
-        crate::fixture::replay(&rules, &fixture, 290, 300)
-            .findings
-            .len()
+        crate::fixture::replay(&rules, &fixture, 290, 300).findings.len()
     };
-    assert_eq!(
-        found("by = ['event_name']\nwhere = { event_name = 'event-000' }"),
-        1
-    );
+    assert_eq!(found("by = ['event_name']\nwhere = { event_name = 'event-000' }"), 1);
     assert_eq!(found("by = ['event_name']"), 0);
 }
 
@@ -496,9 +417,7 @@ fn rules_of(state: &State) -> Value {
 }
 
 fn without_resolved(findings: &[Finding]) -> Vec<Finding> {
-    let live = findings
-        .iter()
-        .filter(|finding| finding.status != Status::Resolved);
+    let live = findings.iter().filter(|finding| finding.status != Status::Resolved);
     live.cloned().collect()
 }
 
@@ -642,12 +561,9 @@ fn a_share_that_exceeds_its_limit_by_one_event_is_an_info() {
 
 #[test]
 fn a_sentence_has_the_exact_limit() {
-    for (limit, shown) in [
-        ("10%", "10%"),
-        ("7%", "7%"),
-        ("0.350%", "0.35%"),
-        ("12.125%", "12.125%"),
-    ] {
+    for (limit, shown) in
+        [("10%", "10%"), ("7%", "7%"), ("0.350%", "0.35%"), ("12.125%", "12.125%")]
+    {
         let mut fixture = Fixture::delivery(&["integration"]);
         fixture.add(0, false, 0, &[(vec!["Webhook"], [919, 422, 0])]);
         let rule =
@@ -728,20 +644,14 @@ fn counts_and_states_of_other_clusters_are_refused() {
     let of = |label| CountTable::combine([&table], label).unwrap();
     let (one, other) = (of("one"), of("other"));
     let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
-    let state = rules()
-        .check(&delivery(&one), &State::default(), now)
-        .unwrap()
-        .state;
+    let state = rules().check(&delivery(&one), &State::default(), now).unwrap().state;
     // A stored state also contains the cluster.
     let state = State::from_json(&state.to_json()).unwrap();
     rules().check(&delivery(&one), &state, now).unwrap();
     let refused = rules().check(&delivery(&other), &state, now).unwrap_err();
     assert_eq!(refused.code().as_str(), "incompatible_tables");
     assert_eq!(refused.argument_name(), Some("state"));
-    let both = Observed {
-        delivery: Some(&one),
-        ingestion: Some(&other),
-    };
+    let both = Observed { delivery: Some(&one), ingestion: Some(&other) };
     let refused = rules().check(&both, &State::default(), now).unwrap_err();
     assert_eq!(refused.argument_name(), Some("ingestion"));
 }
@@ -755,25 +665,15 @@ fn an_acknowledged_incident_is_silenced() {
     let check = |state: &State, hour: usize| {
         // Each check reads a stored state.
         let state = State::from_json(&state.to_json()).unwrap();
-        rules
-            .check(&delivery(&table), &state, fixture.instant(hour))
-            .unwrap()
+        rules.check(&delivery(&table), &state, fixture.instant(hour)).unwrap()
     };
     let first = check(&State::default(), 3);
-    let [incident] = &first.incidents[..] else {
-        panic!("{:?}", first.incidents)
-    };
+    let [incident] = &first.incidents[..] else { panic!("{:?}", first.incidents) };
     assert!(!first.healthy && !incident.silenced);
     let mut state = first.state.clone();
     let note = Some("the vendor works on it".to_owned());
     assert_eq!(
-        state
-            .hold(
-                &incident.id[..6],
-                Some(IncidentHold::acknowledged(note.clone()))
-            )
-            .unwrap()
-            .id,
+        state.hold(&incident.id[..6], Some(IncidentHold::acknowledged(note.clone()))).unwrap().id,
         incident.id
     );
     let known = check(&state, 4);
@@ -782,9 +682,7 @@ fn an_acknowledged_incident_is_silenced() {
 
     let until = fixture.instant(5);
     let mut silenced = first.state.clone();
-    silenced
-        .hold(&incident.id, Some(IncidentHold::silenced(until, None)))
-        .unwrap();
+    silenced.hold(&incident.id, Some(IncidentHold::silenced(until, None))).unwrap();
     assert!(check(&silenced, 4).healthy);
     // The window that ends at 5:00 still lies in the silence.
     let last = check(&silenced, 5);
@@ -798,10 +696,7 @@ fn an_acknowledged_incident_is_silenced() {
     let error = silenced.hold(&incident.id, Some(past)).unwrap_err();
     assert_eq!(error.argument_name(), Some("until"));
     assert!(error.to_string().contains("in the past"), "{error}");
-    for (id, expected) in [
-        ("", "want the identifier"),
-        ("\u{1b}x", "no recent incident"),
-    ] {
+    for (id, expected) in [("", "want the identifier"), ("\u{1b}x", "no recent incident")] {
         let error = silenced.hold(id, None).unwrap_err();
         assert_eq!(error.argument_name(), Some("incident"));
         assert!(error.to_string().contains(expected) && !error.to_string().contains('\u{1b}'));
@@ -820,26 +715,17 @@ fn an_acknowledgement_ends_when_the_incident_becomes_more_severe() {
     let fixture = hours(&[0, 12, 12, 40, 40].map(Some));
     let table = fixture.table();
     let check = |state: &State, hour: usize| {
-        rules
-            .check(&delivery(&table), state, fixture.instant(hour))
-            .unwrap()
+        rules.check(&delivery(&table), state, fixture.instant(hour)).unwrap()
     };
     let mut state = check(&State::default(), 2).state;
     let id = state.incidents().next().unwrap().id.clone();
-    state
-        .hold(&id, Some(IncidentHold::acknowledged(None)))
-        .unwrap();
+    state.hold(&id, Some(IncidentHold::acknowledged(None))).unwrap();
     let known = check(&state, 3);
     assert!(known.healthy);
     let worse = check(&known.state, 4);
     assert!(!worse.healthy);
-    let [incident] = &worse.incidents[..] else {
-        panic!("{:?}", worse.incidents)
-    };
-    assert_eq!(
-        (incident.severity, &incident.hold),
-        (Severity::Critical, &None)
-    );
+    let [incident] = &worse.incidents[..] else { panic!("{:?}", worse.incidents) };
+    assert_eq!((incident.severity, &incident.hold), (Severity::Critical, &None));
     assert_eq!(incident.id, id);
 }
 
@@ -870,9 +756,7 @@ fn a_finding_from_a_silence_stays_silenced_until_its_counts_have_settled() {
         ]
     );
     let table = fixture.table();
-    let replay = rules
-        .replay(&delivery(&table), fixture.range(0, 7))
-        .unwrap();
+    let replay = rules.replay(&delivery(&table), fixture.range(0, 7)).unwrap();
     assert!(replay.findings[0].silenced);
 }
 
@@ -951,9 +835,7 @@ fn a_share_below_its_limit_is_critical_even_if_it_is_0() {
 fn an_incident_comes_back_within_six_hours_although_counts_settle_late() {
     // A failure ends at 4:00, and comes back at 9:00.
     let fails = |hour| [2, 3, 9, 10, 11].contains(&hour);
-    let errors: Vec<_> = (0..14)
-        .map(|hour| Some(if fails(hour) { 50 } else { 0 }))
-        .collect();
+    let errors: Vec<_> = (0..14).map(|hour| Some(if fails(hour) { 50 } else { 0 })).collect();
     let fixture = hours(&errors);
     for late in [0, 1, 6] {
         let mut state = State::default();

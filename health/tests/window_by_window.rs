@@ -46,17 +46,9 @@ fn hour(slot: usize) -> Vec<Row> {
     let usual = 500 + noise(slot as u64, 40);
     let mut rows = vec![row("a", usual, noise(slot as u64 + 99, 6))];
     // "b" fails, "c" declines, "d" falls silent, and "e" is new.
-    let fails = if slot >= START && (4..8).contains(&since) {
-        150
-    } else {
-        3
-    };
+    let fails = if slot >= START && (4..8).contains(&since) { 150 } else { 3 };
     rows.push(row("b", usual - fails, fails));
-    let left = if slot >= START {
-        100 - since.min(30) as u64
-    } else {
-        100
-    };
+    let left = if slot >= START { 100 - since.min(30) as u64 } else { 100 };
     rows.push(row("c", usual * left / 100, 2));
     if slot < START || !(10..19).contains(&since) {
         rows.push(row("d", usual, 1));
@@ -89,13 +81,9 @@ fn checks_after_each_window_have_the_findings_of_a_replay() {
     let rules = Rules::parse(RULES).unwrap();
     let checks = checks(&rules, &fixture, START..=END);
     let table = fixture.table();
-    let replay = rules
-        .replay(&delivery(&table), fixture.range(START - DAY, END))
-        .unwrap();
-    let mut resolved: Vec<String> = checks
-        .iter()
-        .flat_map(|check| described(&check.findings, Status::Resolved))
-        .collect();
+    let replay = rules.replay(&delivery(&table), fixture.range(START - DAY, END)).unwrap();
+    let mut resolved: Vec<String> =
+        checks.iter().flat_map(|check| described(&check.findings, Status::Resolved)).collect();
     resolved.sort();
     assert_eq!(resolved, described(&replay.findings, Status::Resolved));
     let firing = described(&checks.last().unwrap().findings, Status::Firing);
@@ -119,23 +107,11 @@ fn extreme_counts_are_judged_without_a_panic() {
         let mut fixture = Fixture::delivery(&["integration"]);
         for slot in 0..40 {
             let events = if slot == 39 { 0 } else { most };
-            fixture.add(
-                slot,
-                slot > 37,
-                u64::MAX / 2,
-                &[(vec!["a"], [events, events, events])],
-            );
+            fixture.add(slot, slot > 37, u64::MAX / 2, &[(vec!["a"], [events, events, events])]);
         }
         let rules = Rules::parse(RULES).unwrap();
-        let replay = rules
-            .replay(&delivery(&fixture.table()), fixture.range(0, 40))
-            .unwrap();
-        assert!(
-            replay
-                .findings
-                .iter()
-                .all(|finding| finding.expected.is_finite())
-        );
+        let replay = rules.replay(&delivery(&fixture.table()), fixture.range(0, 40)).unwrap();
+        assert!(replay.findings.iter().all(|finding| finding.expected.is_finite()));
         let last = checks(&rules, &fixture, 39..=40).pop().unwrap();
         let mut numbers = last
             .findings
@@ -148,31 +124,20 @@ fn extreme_counts_are_judged_without_a_panic() {
 
 #[test]
 fn windows_that_are_far_apart_need_little_memory() {
-    let rules = Rules::parse(&format!(
-        "{RULES}\n[[rule]]\nname = 'off'\nkind = 'reconciliation'"
-    ))
-    .unwrap();
+    let rules =
+        Rules::parse(&format!("{RULES}\n[[rule]]\nname = 'off'\nkind = 'reconciliation'")).unwrap();
     let mut fixture = Fixture::delivery(&["integration"]);
     // Thousands of years lie between the second and the third window.
     for slot in [0, 1, 60_000_000, 60_000_001] {
         fixture.add(slot, false, 5, &[(vec!["a"], [10, 0, 0])]);
     }
-    let replay = rules
-        .replay(&delivery(&fixture.table()), fixture.range(0, 60_000_002))
-        .unwrap();
+    let replay = rules.replay(&delivery(&fixture.table()), fixture.range(0, 60_000_002)).unwrap();
     assert_eq!(replay.findings.len(), 1);
 }
 
 /// Returns the identifier and the numbers of a finding.
 fn numbers(finding: &Finding) -> (String, f64, Option<f64>, u64, Option<u64>) {
-    let Finding {
-        id,
-        expected,
-        ln_p,
-        low,
-        high,
-        ..
-    } = finding;
+    let Finding { id, expected, ln_p, low, high, .. } = finding;
     (id.clone(), *expected, *ln_p, *low, *high)
 }
 
@@ -196,31 +161,19 @@ fn more_history_than_needed_does_not_change_the_numbers() {
         };
         let (exact, longer) = (table(first - needed), table(first - needed - 5 * DAY));
         let some = || [0, 1, 8, 21, 30].iter().map(|after| first + after);
-        let (few, more) = (
-            checks(&rules, &exact, some()),
-            checks(&rules, &longer, some()),
-        );
+        let (few, more) = (checks(&rules, &exact, some()), checks(&rules, &longer, some()));
         assert_eq!(few, more);
         let exact = checks(&rules, &exact, first..=first + 30);
         // A replay judges more windows at once, but with the same numbers.
         let replay = rules
-            .replay(
-                &delivery(&longer.table()),
-                longer.range(first - 5 * DAY, first + 30),
-            )
+            .replay(&delivery(&longer.table()), longer.range(first - 5 * DAY, first + 30))
             .unwrap();
         let mut compared = 0;
         for finding in &replay.findings {
             let fired = finding.fired.unwrap();
-            let check = (first..)
-                .zip(&exact)
-                .find(|(slot, _)| longer.instant(*slot) == fired);
+            let check = (first..).zip(&exact).find(|(slot, _)| longer.instant(*slot) == fired);
             if let Some((_, check)) = check {
-                let found = check
-                    .findings
-                    .iter()
-                    .find(|one| one.id == finding.id)
-                    .unwrap();
+                let found = check.findings.iter().find(|one| one.id == finding.id).unwrap();
                 assert_eq!(numbers(found), numbers(finding));
                 compared += 1;
             }

@@ -44,9 +44,8 @@ fn main() {
     options.add::<ReceiverOptions>("ReceiverOptions");
     options.add::<SandboxEvent>("SandboxEvent");
     options.add::<SandboxOptions>("SandboxOptions");
-    let kinds = Code::ALL
-        .iter()
-        .map(|code| (code.as_str().to_owned(), code.kind().as_str().into()));
+    let kinds =
+        Code::ALL.iter().map(|code| (code.as_str().to_owned(), code.kind().as_str().into()));
     let kinds: Map<String, Value> = kinds.collect();
     let surface = json!({
         "options": options.arguments,

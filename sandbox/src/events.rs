@@ -64,16 +64,8 @@ impl Events {
         count: u64,
     ) {
         let values = values.map(|text| self.names.id(text));
-        self.in_order &= self
-            .records
-            .last()
-            .is_none_or(|last| last.timestamp <= timestamp);
-        self.records.push(Record {
-            timestamp,
-            outcome,
-            values,
-            count,
-        });
+        self.in_order &= self.records.last().is_none_or(|last| last.timestamp <= timestamp);
+        self.records.push(Record { timestamp, outcome, values, count });
     }
 
     /// Sorts the records by time, which `each_within` requires.
@@ -100,9 +92,7 @@ impl Events {
             };
             traffic.each_within(millisecond_from(start)..first_after, &mut visit)?;
         }
-        let first = self
-            .records
-            .partition_point(|record| record.timestamp < start);
+        let first = self.records.partition_point(|record| record.timestamp < start);
         self.records[first..]
             .iter()
             .take_while(|record| {

@@ -122,19 +122,12 @@ impl FaultOptions {
     pub fn fault(mut self) -> Result<Fault> {
         let kind = self.kind;
         let effect = self.take_effect().map_err(|field| {
-            refused(
-                field,
-                format!("a {kind} fault needs {field}, which says how"),
-            )
+            refused(field, format!("a {kind} fault needs {field}, which says how"))
         })?;
         if let Some(field) = self.left_over() {
             return Err(refused(field, format!("a {kind} fault has no {field}")));
         }
-        Ok(Fault {
-            effect,
-            endpoint: self.endpoint,
-            every: self.every,
-        })
+        Ok(Fault { effect, endpoint: self.endpoint, every: self.every })
     }
 
     /// Takes the effect of the kind. If a required field is missing, returns its name as the error.
@@ -144,25 +137,23 @@ impl FaultOptions {
                 status: self.status.take().ok_or("status")?,
                 retry_after: self.retry_after.take(),
             },
-            FaultKind::Delay => FaultEffect::Delay {
-                milliseconds: self.milliseconds.take().ok_or("milliseconds")?,
-            },
-            FaultKind::Truncate => FaultEffect::Truncate {
-                bytes: self.bytes.take().ok_or("bytes")?,
-            },
+            FaultKind::Delay => {
+                FaultEffect::Delay { milliseconds: self.milliseconds.take().ok_or("milliseconds")? }
+            }
+            FaultKind::Truncate => {
+                FaultEffect::Truncate { bytes: self.bytes.take().ok_or("bytes")? }
+            }
             FaultKind::ContentType => FaultEffect::ContentType {
                 content_type: self.content_type.take().ok_or("content_type")?,
             },
-            FaultKind::Body => FaultEffect::Body {
-                body: self.body.take().ok_or("body")?,
-            },
-            FaultKind::Date => FaultEffect::Date {
-                milliseconds: self.milliseconds.take().ok_or("milliseconds")?,
-            },
+            FaultKind::Body => FaultEffect::Body { body: self.body.take().ok_or("body")? },
+            FaultKind::Date => {
+                FaultEffect::Date { milliseconds: self.milliseconds.take().ok_or("milliseconds")? }
+            }
             FaultKind::RevokeToken => FaultEffect::RevokeToken,
-            FaultKind::WrongTotal => FaultEffect::WrongTotal {
-                amount: self.amount.take().ok_or("amount")?,
-            },
+            FaultKind::WrongTotal => {
+                FaultEffect::WrongTotal { amount: self.amount.take().ok_or("amount")? }
+            }
         })
     }
 
@@ -188,34 +179,24 @@ impl Fault {
             (FaultEffect::Status { status, .. }, _) if !(200..600).contains(status) => {
                 ("status", "want a status from 200 to 599")
             }
-            (
-                FaultEffect::Status {
-                    retry_after: Some(text),
-                    ..
-                },
-                _,
-            ) if !fits_header(text) => (
-                "retry_after",
-                "want a retry_after of printable ASCII characters",
-            ),
+            (FaultEffect::Status { retry_after: Some(text), .. }, _) if !fits_header(text) => {
+                ("retry_after", "want a retry_after of printable ASCII characters")
+            }
             (FaultEffect::Delay { milliseconds }, _) if *milliseconds > LONGEST_DELAY_MS => {
                 ("milliseconds", "want a delay of at most an hour")
             }
-            (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => (
-                "content_type",
-                "want a content type of printable ASCII characters",
-            ),
-            (FaultEffect::WrongTotal { amount: 0 }, _) => (
-                "amount",
-                "want an amount of 1 or more: adding 0 makes nothing wrong",
-            ),
+            (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => {
+                ("content_type", "want a content type of printable ASCII characters")
+            }
+            (FaultEffect::WrongTotal { amount: 0 }, _) => {
+                ("amount", "want an amount of 1 or more: adding 0 makes nothing wrong")
+            }
             (effect, Some(endpoint)) if !effect.fits(endpoint) => {
                 ("endpoint", "this fault never happens at that endpoint")
             }
-            _ if self.every == Some(0) => (
-                "every",
-                "want every to be 1 or more, or nothing for a single fault",
-            ),
+            _ if self.every == Some(0) => {
+                ("every", "want every to be 1 or more, or nothing for a single fault")
+            }
             _ => return Ok(()),
         };
         Err(refused(field, problem.to_owned()))

@@ -11,9 +11,7 @@ pub(crate) fn parse(text: &str) -> Result<Fault> {
     let fields = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
     let options: FaultOptions =
         arguments::read(&Fields(fields), &[]).map_err(|error: Error| refused(error.to_string()))?;
-    options
-        .fault()
-        .map_err(|error| error.with_argument("fault"))
+    options.fault().map_err(|error| error.with_argument("fault"))
 }
 
 fn refused(problem: String) -> Error {

@@ -51,10 +51,7 @@ pub(crate) struct Due(Vec<FaultEffect>);
 impl Due {
     /// Adds a fault, unless the request already has one of this kind. Returns whether it was added.
     fn take(&mut self, effect: &FaultEffect) -> bool {
-        let free = self
-            .0
-            .iter()
-            .all(|other| discriminant(other) != discriminant(effect));
+        let free = self.0.iter().all(|other| discriminant(other) != discriminant(effect));
         if free {
             self.0.push(effect.clone());
         }
@@ -77,10 +74,7 @@ impl Due {
     /// The whole response, if a fault replaces it.
     pub(crate) fn answer(&self) -> Option<SandboxResponse> {
         let (status, retry_after) = self.0.iter().find_map(|effect| match effect {
-            FaultEffect::Status {
-                status,
-                retry_after,
-            } => Some((*status, retry_after)),
+            FaultEffect::Status { status, retry_after } => Some((*status, retry_after)),
             _ => None,
         })?;
         let mut response =
@@ -120,9 +114,7 @@ impl Due {
                 _ => {}
             }
         }
-        response.cut_at = response
-            .cut_at
-            .filter(|bytes| (*bytes as usize) < response.body.len());
+        response.cut_at = response.cut_at.filter(|bytes| (*bytes as usize) < response.body.len());
         response
     }
 }

@@ -43,13 +43,7 @@ impl SandboxResponse {
 
     fn bytes(status: u16, body: Vec<u8>) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        Self {
-            status,
-            headers,
-            body,
-            delay_ms: 0,
-            cut_at: None,
-        }
+        Self { status, headers, body, delay_ms: 0, cut_at: None }
     }
 
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {

@@ -62,16 +62,9 @@ impl Sandbox {
                            2026-01-31T09:15:00Z or 2026-01-31T10:15:00+01:00";
             Error::argument("timestamp", Code::InvalidTimestamp, message)
         })?;
-        let SandboxEvent {
-            event_name,
-            write_key,
-            integration,
-            reason,
-            ..
-        } = event;
+        let SandboxEvent { event_name, write_key, integration, reason, .. } = event;
         let values = [event_name.as_str(), write_key, integration, reason];
-        self.events
-            .record(timestamp, event.outcome, values, event.count);
+        self.events.record(timestamp, event.outcome, values, event.count);
         Ok(())
     }
 
@@ -126,11 +119,7 @@ impl Sandbox {
         }
         if route.method == "POST" && !says_json(headers) {
             let message = "want content-type: application/json";
-            return Some(SandboxResponse::refusal(
-                415,
-                "unsupported_media_type",
-                message,
-            ));
+            return Some(SandboxResponse::refusal(415, "unsupported_media_type", message));
         }
         None
     }
@@ -181,10 +170,7 @@ impl fmt::Debug for Sandbox {
 }
 
 fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
-    headers
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name))
-        .map(|(_, value)| *value)
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
 }
 
 fn says_json(headers: &[(&str, &str)]) -> bool {

@@ -56,12 +56,7 @@ pub(crate) struct Staged {
 
 impl Staged {
     pub(crate) fn new(scene: Scene, victim: [u32; 3]) -> Self {
-        Self {
-            scene,
-            begun_ms: None,
-            now_ms: 0,
-            victim,
-        }
+        Self { scene, begun_ms: None, now_ms: 0, victim }
     }
 
     /// Notes the time of a request.

@@ -165,11 +165,8 @@ impl Traffic {
             let scene = self.scene.as_ref();
             let change = scene.and_then(|scene| scene.change(combination.values, &span));
             let cell = combination.cell(&slot, change);
-            let (errors, filtered, success) = if whole {
-                cell.counts()
-            } else {
-                cell.counts_within(slot.start_ms, range)
-            };
+            let (errors, filtered, success) =
+                if whole { cell.counts() } else { cell.counts_within(slot.start_ms, range) };
             sums.success += success;
             sums.errors += errors;
             sums.filtered[cell.reason] += filtered;
@@ -177,24 +174,14 @@ impl Traffic {
     }
 
     fn slot(&self, index: i64) -> Slot {
-        let (day, of_day) = (
-            index.div_euclid(SLOTS_PER_DAY),
-            index.rem_euclid(SLOTS_PER_DAY),
-        );
-        let (hour, step) = (
-            (of_day / SLOTS_PER_HOUR) as usize,
-            (of_day % SLOTS_PER_HOUR) as u64,
-        );
+        let (day, of_day) = (index.div_euclid(SLOTS_PER_DAY), index.rem_euclid(SLOTS_PER_DAY));
+        let (hour, step) = ((of_day / SLOTS_PER_HOUR) as usize, (of_day % SLOTS_PER_HOUR) as u64);
         let rest = SLOTS_PER_HOUR as u64 - step;
         let of_hour = (HOURS[hour] * rest + HOURS[(hour + 1) % 24] * step) / SLOTS_PER_HOUR as u64;
         // The epoch was a Thursday.
         let weekday = (day + 3).rem_euclid(7) as usize;
         let mut error_rates = self.error_rates;
-        for outage in self
-            .outages
-            .iter()
-            .filter(|outage| outage.covers(day, of_day))
-        {
+        for outage in self.outages.iter().filter(|outage| outage.covers(day, of_day)) {
             error_rates[outage.integration] = OUTAGE_ERRORS;
         }
         Slot {
@@ -234,12 +221,7 @@ fn combinations(seed: u64, names: &mut Names) -> Vec<Combination> {
                 names.id(INTEGRATIONS[integration as usize]),
             ];
             let rank = combinations.len() as u64;
-            combinations.push(Combination::new(
-                mix(hash),
-                values,
-                integration as usize,
-                rank,
-            ));
+            combinations.push(Combination::new(mix(hash), values, integration as usize, rank));
         }
     }
     combinations
@@ -253,10 +235,7 @@ fn event_name_text(index: u64) -> String {
 fn write_key_text(seed: u64, index: u64) -> String {
     let (platform, region) = (index / REGIONS.len() as u64, index % REGIONS.len() as u64);
     let suffix = draw(seed, 4, index) % ONE;
-    format!(
-        "{}-{}-{suffix:04x}",
-        PLATFORMS[platform as usize], REGIONS[region as usize]
-    )
+    format!("{}-{}-{suffix:04x}", PLATFORMS[platform as usize], REGIONS[region as usize])
 }
 
 impl Combination {
@@ -270,11 +249,7 @@ impl Combination {
             weight: HEAD / (rank + 6) * 400 / (rank + 400),
             // Two of five combinations have no filter; the others lose up to an eighth of their
             // events.
-            filter_rate: if hash % 5 < 2 {
-                0
-            } else {
-                (hash >> 8) % (ONE / 8)
-            },
+            filter_rate: if hash % 5 < 2 { 0 } else { (hash >> 8) % (ONE / 8) },
             reasons: [reason(24), reason(32)],
         }
     }
@@ -297,24 +272,14 @@ impl Combination {
         }
         let errors = (events * error_rate + (hash >> 32) % ONE) >> 16;
         let filtered = ((events - errors) * filter_rate + (hash >> 48)) >> 16;
-        Cell {
-            hash,
-            events,
-            errors,
-            filtered,
-            reason,
-        }
+        Cell { hash, events, errors, filtered, reason }
     }
 }
 
 impl Cell {
     /// The numbers of errors, filtered events and delivered events.
     fn counts(&self) -> (u64, u64, u64) {
-        (
-            self.errors,
-            self.filtered,
-            self.events - self.errors - self.filtered,
-        )
+        (self.errors, self.filtered, self.events - self.errors - self.filtered)
     }
 
     /// Like [`Cell::counts`], for the events whose own millisecond is in the range.

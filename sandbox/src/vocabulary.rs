@@ -1,8 +1,7 @@
 //! The vocabulary of the seeded traffic. No name belongs to a real customer or vendor.
 
-pub(crate) const PLATFORMS: [&str; 8] = [
-    "web", "ios", "android", "server", "email", "kiosk", "tv", "partner",
-];
+pub(crate) const PLATFORMS: [&str; 8] =
+    ["web", "ios", "android", "server", "email", "kiosk", "tv", "partner"];
 
 pub(crate) const REGIONS: [&str; 5] = ["eu", "us", "apac", "latam", "mea"];
 

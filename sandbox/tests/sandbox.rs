@@ -20,10 +20,7 @@ const DAY_S: u64 = 86_400;
 
 fn at(seconds: u64) -> Now {
     let ms = seconds * 1000;
-    Now {
-        monotonic_ms: ms,
-        unix_ms: 1_767_225_600_000 + i64::try_from(ms).unwrap(),
-    }
+    Now { monotonic_ms: ms, unix_ms: 1_767_225_600_000 + i64::try_from(ms).unwrap() }
 }
 
 fn sandbox(seed: Option<u64>) -> Sandbox {
@@ -61,13 +58,7 @@ fn post(sandbox: &mut Sandbox, path: &str, token: &str, body: &Value, now: Now) 
 
 fn get(sandbox: &mut Sandbox, target: &str, token: &str, now: Now) -> SandboxResponse {
     let authorization = format!("Bearer {token}");
-    sandbox.handle(
-        "GET",
-        target,
-        &[("Authorization", &authorization)],
-        b"",
-        now,
-    )
+    sandbox.handle("GET", target, &[("Authorization", &authorization)], b"", now)
 }
 
 fn parsed(response: &SandboxResponse) -> Value {
@@ -75,18 +66,10 @@ fn parsed(response: &SandboxResponse) -> Value {
 }
 
 fn mint(sandbox: &mut Sandbox, path: &str, now: Now) -> String {
-    let response = sandbox.handle(
-        "POST",
-        path,
-        &[JSON],
-        token_body(path).to_string().as_bytes(),
-        now,
-    );
+    let response =
+        sandbox.handle("POST", path, &[JSON], token_body(path).to_string().as_bytes(), now);
     assert_eq!(response.status, 200);
-    parsed(&response)["access_token"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    parsed(&response)["access_token"].as_str().unwrap().to_owned()
 }
 
 fn question(start: &str, end: &str, dimensions: &[&str]) -> Value {
@@ -97,21 +80,13 @@ fn ask(sandbox: &mut Sandbox, path: &str, start: &str, end: &str, dimensions: &[
     let token = mint(sandbox, CONTROL, at(0));
     let body = question(start, end, dimensions);
     let response = post(sandbox, path, &token, &body, at(0));
-    assert_eq!(
-        response.status,
-        200,
-        "{}",
-        String::from_utf8_lossy(&response.body)
-    );
+    assert_eq!(response.status, 200, "{}", String::from_utf8_lossy(&response.body));
     parsed(&response)
 }
 
 fn count(digits: &Value) -> u64 {
     let text = digits.as_str().unwrap();
-    assert!(
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
-        "{text:?}"
-    );
+    assert!(!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()), "{text:?}");
     text.parse().unwrap()
 }
 
@@ -126,11 +101,7 @@ fn rows(result: &Value) -> Rows {
         for (sum, count) in sums.iter_mut().zip(counts) {
             *sum += count;
         }
-        assert!(
-            rows.insert(entry["dimensions"].to_string(), counts)
-                .is_none(),
-            "{entry} twice"
-        );
+        assert!(rows.insert(entry["dimensions"].to_string(), counts).is_none(), "{entry} twice");
     }
     let totals = ["totalDelivered", "totalErrors", "totalFiltered"];
     assert_eq!(sums, totals.map(|name| count(&result[name])));
@@ -160,19 +131,11 @@ fn tokens_have_the_documented_fields_and_are_checked() {
         for name in body.as_object().unwrap().keys() {
             let mut without = body.clone();
             without.as_object_mut().unwrap().remove(name);
-            assert_eq!(
-                post(&mut sandbox, path, "", &without, at(0)).status,
-                400,
-                "no {name}"
-            );
+            assert_eq!(post(&mut sandbox, path, "", &without, at(0)).status, 400, "no {name}");
             let mut wrong = body.clone();
             wrong[name] = json!("wrong");
             let status = if name == "grant_type" { 400 } else { 401 };
-            assert_eq!(
-                post(&mut sandbox, path, "", &wrong, at(0)).status,
-                status,
-                "{name}"
-            );
+            assert_eq!(post(&mut sandbox, path, "", &wrong, at(0)).status, status, "{name}");
         }
         let no_json = sandbox.handle("POST", path, &[JSON], b"{", at(0));
         assert_eq!(no_json.status, 400);
@@ -181,16 +144,10 @@ fn tokens_have_the_documented_fields_and_are_checked() {
     }
     let mut with_grant_type = token_body(CONTROL);
     with_grant_type["grant_type"] = json!("client_credentials");
-    assert_eq!(
-        post(&mut sandbox, CONTROL, "", &with_grant_type, at(0)).status,
-        400
-    );
+    assert_eq!(post(&mut sandbox, CONTROL, "", &with_grant_type, at(0)).status, 400);
     let mut other_api = token_body(CONTROL);
     other_api["audience"] = json!(SandboxOptions::default().orchestration_audience);
-    assert_eq!(
-        post(&mut sandbox, CONTROL, "", &other_api, at(0)).status,
-        401
-    );
+    assert_eq!(post(&mut sandbox, CONTROL, "", &other_api, at(0)).status, 401);
 }
 
 #[test]
@@ -216,10 +173,7 @@ fn a_token_opens_one_api_for_24_hours() {
     let mut other = SandboxOptions::default().client_id("other");
     other.token_lifetime_s = 1;
     let mut other = Sandbox::new(other).unwrap();
-    assert_eq!(
-        post(&mut other, DELIVERY, &control, &body, at(11)).status,
-        401
-    );
+    assert_eq!(post(&mut other, DELIVERY, &control, &body, at(11)).status, 401);
 }
 
 #[test]
@@ -239,14 +193,7 @@ fn records_count_from_the_start_and_not_at_the_end() {
     // Out of order, and finer than a millisecond.
     for (second, weight) in [("02", 100), ("01.9999", 10), ("01", 1)] {
         let timestamp = format!("2026-01-01T00:00:{second}Z");
-        sandbox
-            .record(&event(
-                &timestamp,
-                Outcome::Success,
-                ["e", "w", "i", ""],
-                weight,
-            ))
-            .unwrap();
+        sandbox.record(&event(&timestamp, Outcome::Success, ["e", "w", "i", ""], weight)).unwrap();
     }
     let cases = [
         ("01", "02", 11),
@@ -256,22 +203,13 @@ fn records_count_from_the_start_and_not_at_the_end() {
         ("00", "09", 111),
     ];
     for (start, end, expected) in cases {
-        let (start, end) = (
-            format!("2026-01-01T00:00:{start}Z"),
-            format!("2026-01-01T00:00:{end}Z"),
-        );
+        let (start, end) =
+            (format!("2026-01-01T00:00:{start}Z"), format!("2026-01-01T00:00:{end}Z"));
         let result = ask(&mut sandbox, DELIVERY, &start, &end, &["event_name"]);
-        assert_eq!(
-            count(&result["totalDelivered"]),
-            expected,
-            "[{start}, {end})"
-        );
+        assert_eq!(count(&result["totalDelivered"]), expected, "[{start}, {end})");
         assert_eq!(
             (&result["start"], &result["end"]),
-            (
-                &json!(start.replace("01.0001", "01.000100")),
-                &json!(end.replace("02.5", "02.500"))
-            )
+            (&json!(start.replace("01.0001", "01.000100")), &json!(end.replace("02.5", "02.500")))
         );
         rows(&result);
     }
@@ -289,13 +227,7 @@ fn entries_hold_the_requested_dimensions_in_order_of_appearance() {
     record(Outcome::Filtered, "Z \"é\"", "w1", "playbook filter", 3);
     record(Outcome::Errors, "A", "w2", "", u64::MAX);
     let window = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
-    let result = ask(
-        &mut sandbox,
-        DELIVERY,
-        window.0,
-        window.1,
-        &["reason", "event_name"],
-    );
+    let result = ask(&mut sandbox, DELIVERY, window.0, window.1, &["reason", "event_name"]);
     let expected = json!({
         "start": window.0, "end": window.1,
         "totalDelivered": "2", "totalErrors": "18446744073709551615", "totalFiltered": "3",
@@ -312,15 +244,10 @@ fn entries_hold_the_requested_dimensions_in_order_of_appearance() {
     let ingested = ask(&mut sandbox, INGESTION, window.0, window.1, &["event_name"]);
     assert_eq!(rows(&ingested)[r#"{"event_name":"Z \"é\""}"#], [2, 0, 3]);
 
-    sandbox
-        .record(&event(window.0, Outcome::Errors, ["B", "w2", "CRM", ""], 1))
-        .unwrap();
+    sandbox.record(&event(window.0, Outcome::Errors, ["B", "w2", "CRM", ""], 1)).unwrap();
     let token = mint(&mut sandbox, CONTROL, at(0));
     let body = question(window.0, window.1, &["event_name"]);
-    assert_eq!(
-        post(&mut sandbox, DELIVERY, &token, &body, at(0)).status,
-        500
-    );
+    assert_eq!(post(&mut sandbox, DELIVERY, &token, &body, at(0)).status, 500);
 }
 
 #[test]
@@ -337,14 +264,8 @@ fn wrong_questions_are_refused() {
     };
     assert_eq!(status(DELIVERY, &question(start, end, &["reason"])), 200);
     assert_eq!(status(INGESTION, &question(start, end, &["reason"])), 400);
-    assert_eq!(
-        status(INGESTION, &question(start, end, &["write_key", "reason"])),
-        400
-    );
-    assert_eq!(
-        status(INGESTION, &question(start, end, &["write_key"])),
-        200
-    );
+    assert_eq!(status(INGESTION, &question(start, end, &["write_key", "reason"])), 400);
+    assert_eq!(status(INGESTION, &question(start, end, &["write_key"])), 200);
     for body in [
         question(start, end, &[]),
         question(start, end, &["cluster"]),
@@ -359,23 +280,11 @@ fn wrong_questions_are_refused() {
     ] {
         assert_eq!(status(DELIVERY, &body), 400, "{body}");
     }
-    assert_eq!(
-        sandbox
-            .handle("POST", "/v1/analytics", &[], b"", at(0))
-            .status,
-        404
-    );
+    assert_eq!(sandbox.handle("POST", "/v1/analytics", &[], b"", at(0)).status, 404);
     let wrong_method = sandbox.handle("GET", DELIVERY, &[], b"", at(0));
     assert_eq!(wrong_method.status, 405);
-    assert!(
-        wrong_method
-            .headers
-            .contains(&("allow".to_owned(), "POST".to_owned()))
-    );
-    assert_eq!(
-        sandbox.handle("POST", AUDIT_LOGS, &[], b"", at(0)).status,
-        405
-    );
+    assert!(wrong_method.headers.contains(&("allow".to_owned(), "POST".to_owned())));
+    assert_eq!(sandbox.handle("POST", AUDIT_LOGS, &[], b"", at(0)).status, 405);
 }
 
 #[test]
@@ -392,27 +301,12 @@ fn audit_logs_come_in_pages() {
     }
     ids.dedup();
     assert_eq!(ids.len(), 57);
-    assert_eq!(
-        parsed(&get(&mut sandbox, AUDIT_LOGS, &token, at(0)))["perPage"],
-        json!(20)
-    );
+    assert_eq!(parsed(&get(&mut sandbox, AUDIT_LOGS, &token, at(0)))["perPage"], json!(20));
     let huge = format!("{AUDIT_LOGS}?page={0}&perPage={0}", u64::MAX);
     assert_eq!(get(&mut sandbox, &huge, &token, at(0)).status, 200);
-    for query in [
-        "page=0",
-        "perPage=0",
-        "page=-1",
-        "page=",
-        "page=+1",
-        "page=1&page=2",
-        "size=3",
-    ] {
+    for query in ["page=0", "perPage=0", "page=-1", "page=", "page=+1", "page=1&page=2", "size=3"] {
         let target = format!("{AUDIT_LOGS}?{query}");
-        assert_eq!(
-            get(&mut sandbox, &target, &token, at(0)).status,
-            400,
-            "{query}"
-        );
+        assert_eq!(get(&mut sandbox, &target, &token, at(0)).status, 400, "{query}");
     }
 }
 
@@ -420,14 +314,7 @@ fn audit_logs_come_in_pages() {
 fn traffic(seed: u64, start: &str, end: &str) -> Vec<u8> {
     let mut sandbox = sandbox(Some(seed));
     let token = mint(&mut sandbox, CONTROL, at(0));
-    post(
-        &mut sandbox,
-        DELIVERY,
-        &token,
-        &question(start, end, &ALL),
-        at(0),
-    )
-    .body
+    post(&mut sandbox, DELIVERY, &token, &question(start, end, &ALL), at(0)).body
 }
 
 fn day_of_traffic(seed: u64) -> Vec<u8> {
@@ -447,10 +334,7 @@ fn a_seed_gives_the_same_bytes_on_every_platform() {
     assert_ne!(day, day_of_traffic(8));
     let cut = traffic(7, "2026-01-14T09:59:59.123Z", "2026-01-14T10:07:41Z");
     assert_eq!((cut.len(), fnv1a(&cut)), (335_629, 773_682_653_768_252_321));
-    assert_eq!(
-        (day.len(), fnv1a(&day)),
-        (682_685, 4_931_530_843_113_590_421)
-    );
+    assert_eq!((day.len(), fnv1a(&day)), (682_685, 4_931_530_843_113_590_421));
 }
 
 #[test]
@@ -469,15 +353,10 @@ fn traffic_is_believable() {
     }
     let mut values = |dimension: &str| {
         let (start, end) = ("2026-01-14T00:00:00Z", "2026-01-15T00:00:00Z");
-        rows(&ask(&mut sandbox, DELIVERY, start, end, &[dimension]))
-            .into_keys()
-            .collect::<Vec<_>>()
+        rows(&ask(&mut sandbox, DELIVERY, start, end, &[dimension])).into_keys().collect::<Vec<_>>()
     };
     let sizes = ALL.map(|dimension| values(dimension).len());
-    assert!(
-        sizes[0] > 150 && sizes[1] == 40 && sizes[2] == 30 && sizes[3] == 7,
-        "{sizes:?}"
-    );
+    assert!(sizes[0] > 150 && sizes[1] == 40 && sizes[2] == 30 && sizes[3] == 7, "{sizes:?}");
 
     let mut delivered = |start: &str, end: &str| {
         count(&ask(&mut sandbox, DELIVERY, start, end, &["reason"])["totalDelivered"])
@@ -487,10 +366,7 @@ fn traffic_is_believable() {
     assert!(noon > 3 * night, "{noon} at noon, {night} at night");
     let saturday = delivered("2026-01-17T00:00:00Z", "2026-01-18T00:00:00Z");
     let friday = delivered("2026-01-16T00:00:00Z", "2026-01-17T00:00:00Z");
-    assert!(
-        saturday * 5 < friday * 4,
-        "{saturday} on Saturday, {friday} on Friday"
-    );
+    assert!(saturday * 5 < friday * 4, "{saturday} on Saturday, {friday} on Friday");
     assert!(delivered("1969-12-31T23:59:00Z", "1970-01-01T00:01:00Z") > 0);
 }
 
@@ -499,19 +375,10 @@ fn some_integration_has_an_outage_of_40_minutes() {
     let mut sandbox = sandbox(Some(7));
     let mut failing = std::collections::BTreeMap::<String, u32>::new();
     for minute in (0..3 * 1440).step_by(5) {
-        let text = |minute: i64| {
-            tallyfold::Timestamp::from_unix_ms(minute * 60_000)
-                .unwrap()
-                .to_string()
-        };
+        let text =
+            |minute: i64| tallyfold::Timestamp::from_unix_ms(minute * 60_000).unwrap().to_string();
         let first = 1_768_348_800 / 60 + minute;
-        let result = ask(
-            &mut sandbox,
-            DELIVERY,
-            &text(first),
-            &text(first + 5),
-            &["integration"],
-        );
+        let result = ask(&mut sandbox, DELIVERY, &text(first), &text(first + 5), &["integration"]);
         for (integration, [success, errors, _]) in rows(&result) {
             if errors > 3 * success && errors > 20 {
                 *failing.entry(integration).or_default() += 1;
@@ -528,26 +395,18 @@ fn counts_of_adjacent_windows_add_up() {
     let instant = |ms: i64| tallyfold::Timestamp::from_unix_ms(ms).unwrap().to_string();
     let mut state = 1_u64;
     let mut random = |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     for around in [1_767_960_000_000, 0, 4_102_444_800_000] {
         let start = around - 3_600_000 + i64::try_from(random(900_000)).unwrap();
         let end = start + 1_800_000 + i64::try_from(random(900_000)).unwrap();
-        let whole = rows(&ask(
-            &mut sandbox,
-            DELIVERY,
-            &instant(start),
-            &instant(end),
-            &ALL,
-        ));
+        let whole = rows(&ask(&mut sandbox, DELIVERY, &instant(start), &instant(end), &ALL));
         assert!(whole.len() > 500);
         let length = u64::try_from(end - start).unwrap();
-        let mut cuts: Vec<i64> = (0..12)
-            .map(|_| start + i64::try_from(random(length)).unwrap())
-            .collect();
+        let mut cuts: Vec<i64> =
+            (0..12).map(|_| start + i64::try_from(random(length)).unwrap()).collect();
         // The cuts include both ends, the edge of a slot, and a window of one millisecond.
         let edge = (start / 300_000 + 2) * 300_000;
         cuts.extend([start, end, edge, edge + 1]);
@@ -555,13 +414,7 @@ fn counts_of_adjacent_windows_add_up() {
         cuts.dedup();
         let mut sums = Rows::new();
         for pair in cuts.windows(2) {
-            let part = ask(
-                &mut sandbox,
-                DELIVERY,
-                &instant(pair[0]),
-                &instant(pair[1]),
-                &ALL,
-            );
+            let part = ask(&mut sandbox, DELIVERY, &instant(pair[0]), &instant(pair[1]), &ALL);
             add(&mut sums, rows(&part));
         }
         assert_eq!(sums, whole);
@@ -573,13 +426,7 @@ fn the_last_millisecond_of_five_minutes_belongs_to_them() {
     let mut sandbox = sandbox(Some(3));
     let mut delivered = |start: i64, end: i64| {
         let instant = |ms| tallyfold::Timestamp::from_unix_ms(ms).unwrap().to_string();
-        let result = ask(
-            &mut sandbox,
-            DELIVERY,
-            &instant(start),
-            &instant(end),
-            &["reason"],
-        );
+        let result = ask(&mut sandbox, DELIVERY, &instant(start), &instant(end), &["reason"]);
         count(&result["totalDelivered"])
     };
     let mut filled = 0;
@@ -634,43 +481,22 @@ fn every_grouping_sums_up_to_the_same_totals() {
         ["totalDelivered", "totalErrors", "totalFiltered"].map(|name| count(&result[name]))
     };
     let expected = totals(&ask(&mut sandbox, DELIVERY, start, end, &ALL));
-    for dimensions in [
-        &["reason"][..],
-        &["write_key"],
-        &["integration", "event_name"],
-    ] {
-        assert_eq!(
-            totals(&ask(&mut sandbox, DELIVERY, start, end, dimensions)),
-            expected
-        );
+    for dimensions in [&["reason"][..], &["write_key"], &["integration", "event_name"]] {
+        assert_eq!(totals(&ask(&mut sandbox, DELIVERY, start, end, dimensions)), expected);
     }
-    assert_eq!(
-        totals(&ask(&mut sandbox, INGESTION, start, end, &["write_key"])),
-        expected
-    );
+    assert_eq!(totals(&ask(&mut sandbox, INGESTION, start, end, &["write_key"])), expected);
 }
 
 /// The responses to `requests` equal delivery requests after a fault was injected.
 fn after(fault: &Value, requests: usize) -> Vec<SandboxResponse> {
     let mut sandbox = sandbox(None);
     sandbox
-        .record(&event(
-            "2026-01-01T00:00:00Z",
-            Outcome::Success,
-            ["e", "w", "i", ""],
-            5,
-        ))
+        .record(&event("2026-01-01T00:00:00Z", Outcome::Success, ["e", "w", "i", ""], 5))
         .unwrap();
     let token = mint(&mut sandbox, CONTROL, at(0));
     sandbox.inject_json(&fault.to_string()).unwrap();
-    let body = question(
-        "2026-01-01T00:00:00Z",
-        "2026-01-01T00:05:00Z",
-        &["event_name"],
-    );
-    (0..requests)
-        .map(|_| post(&mut sandbox, DELIVERY, &token, &body, at(0)))
-        .collect()
+    let body = question("2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", &["event_name"]);
+    (0..requests).map(|_| post(&mut sandbox, DELIVERY, &token, &body, at(0))).collect()
 }
 
 #[test]
@@ -690,41 +516,16 @@ fn faults_happen_once_and_then_no_more() {
     assert!(busy.status == 429 && busy.headers.contains(&header));
     let moved = hit(json!({ "kind": "status", "status": 302, "every": null }));
     assert!(moved.headers.iter().any(|(name, _)| name == "location"));
-    assert!(
-        hit(json!({ "kind": "status", "status": 204 }))
-            .body
-            .is_empty()
-    );
+    assert!(hit(json!({ "kind": "status", "status": 204 })).body.is_empty());
     let delayed = hit(json!({ "kind": "delay", "milliseconds": 200 }));
-    assert_eq!(
-        delayed,
-        SandboxResponse {
-            delay_ms: 200,
-            ..good.clone()
-        }
-    );
+    assert_eq!(delayed, SandboxResponse { delay_ms: 200, ..good.clone() });
     let cut = hit(json!({ "kind": "truncate", "bytes": 100, "endpoint": "event_delivery" }));
-    assert_eq!(
-        cut,
-        SandboxResponse {
-            cut_at: Some(100),
-            ..good.clone()
-        }
-    );
-    assert_eq!(
-        hit(json!({ "kind": "truncate", "bytes": 9999 })).cut_at,
-        None
-    );
+    assert_eq!(cut, SandboxResponse { cut_at: Some(100), ..good.clone() });
+    assert_eq!(hit(json!({ "kind": "truncate", "bytes": 9999 })).cut_at, None);
     let html = hit(json!({ "kind": "content_type", "content_type": "text/html" }));
-    assert_eq!(
-        html.headers,
-        [("content-type".to_owned(), "text/html".to_owned())]
-    );
+    assert_eq!(html.headers, [("content-type".to_owned(), "text/html".to_owned())]);
     assert_eq!(html.body, good.body);
-    assert_eq!(
-        hit(json!({ "kind": "body", "body": "<html>" })).body,
-        b"<html>"
-    );
+    assert_eq!(hit(json!({ "kind": "body", "body": "<html>" })).body, b"<html>");
     assert_eq!(hit(json!({ "kind": "revoke_token" })).status, 401);
     let wrong = parsed(&hit(json!({ "kind": "wrong_total", "amount": 7 })));
     assert_eq!(wrong["totalDelivered"], json!("12"));
@@ -740,29 +541,20 @@ fn faults_repeat_combine_and_wait_for_their_endpoint() {
 
     let mut sandbox = sandbox(None);
     let status = |status| Fault {
-        effect: FaultEffect::Status {
-            status,
-            retry_after: None,
-        },
+        effect: FaultEffect::Status { status, retry_after: None },
         endpoint: Some(SandboxEndpoint::AuditLogs),
         every: None,
     };
     sandbox.inject(status(503)).unwrap();
     sandbox.inject(status(429)).unwrap();
-    sandbox
-        .inject_json(r#"{"kind": "body", "body": "sorry", "endpoint": "audit_logs"}"#)
-        .unwrap();
+    sandbox.inject_json(r#"{"kind": "body", "body": "sorry", "endpoint": "audit_logs"}"#).unwrap();
     // None of them is for a token endpoint, and `revoke_token` makes no sense there.
     sandbox.inject_json(r#"{"kind": "revoke_token"}"#).unwrap();
     let token = mint(&mut sandbox, ORCHESTRATION, at(0));
     let first = get(&mut sandbox, AUDIT_LOGS, &token, at(0));
     assert_eq!((first.status, first.body.as_slice()), (503, &b"sorry"[..]));
     assert_eq!(get(&mut sandbox, AUDIT_LOGS, &token, at(0)).status, 429);
-    assert_eq!(
-        get(&mut sandbox, AUDIT_LOGS, &token, at(0)).status,
-        401,
-        "revoked at the first"
-    );
+    assert_eq!(get(&mut sandbox, AUDIT_LOGS, &token, at(0)).status, 401, "revoked at the first");
 }
 
 #[test]
@@ -803,15 +595,9 @@ fn options_and_records_are_checked() {
     type Change = fn(&mut SandboxOptions);
     let broken: [(&str, Change); 6] = [
         ("client_id", |options| options.client_id.clear()),
-        ("client_secret", |options| {
-            options.client_secret = String::new().into()
-        }),
-        ("control_audience", |options| {
-            options.control_audience.clear()
-        }),
-        ("orchestration_audience", |options| {
-            options.orchestration_audience.clear()
-        }),
+        ("client_secret", |options| options.client_secret = String::new().into()),
+        ("control_audience", |options| options.control_audience.clear()),
+        ("orchestration_audience", |options| options.orchestration_audience.clear()),
         ("orchestration_audience", |options| {
             options.orchestration_audience = options.control_audience.clone();
         }),
@@ -821,18 +607,12 @@ fn options_and_records_are_checked() {
         let mut options = SandboxOptions::default();
         change(&mut options);
         let error = Sandbox::new(options).unwrap_err();
-        assert_eq!(
-            (error.code(), error.argument_name()),
-            (Code::InvalidArgument, Some(argument))
-        );
+        assert_eq!((error.code(), error.argument_name()), (Code::InvalidArgument, Some(argument)));
     }
     let mut sandbox = sandbox(None);
     let event = event("2026-01-01", Outcome::Success, ["e", "w", "i", ""], 1);
     let error = sandbox.record(&event).unwrap_err();
-    assert_eq!(
-        (error.code(), error.argument_name()),
-        (Code::InvalidTimestamp, Some("timestamp"))
-    );
+    assert_eq!((error.code(), error.argument_name()), (Code::InvalidTimestamp, Some("timestamp")));
     for at in ["2026-01-01T01:00:00+01:00", "2025-12-31T19:00:00.5-05:00"] {
         let with_offset = self::event(at, Outcome::Success, ["e", "w", "i", ""], 1);
         assert_eq!(sandbox.record(&with_offset), Ok(()), "{at}");
@@ -865,15 +645,9 @@ fn debug_prints_neither_secret_nor_token() {
     let mut body = token_body(CONTROL);
     body["client_secret"] = json!("canary-in-the-mine");
     let response = post(&mut sandbox, CONTROL, "", &body, at(0));
-    let token = parsed(&response)["access_token"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let token = parsed(&response)["access_token"].as_str().unwrap().to_owned();
     let printed = format!("{options:?} {sandbox:?} {response:?}");
-    assert!(
-        !printed.contains("canary") && !token.contains("canary"),
-        "{printed}"
-    );
+    assert!(!printed.contains("canary") && !token.contains("canary"), "{printed}");
     assert!(!printed.contains(&token), "{printed}");
 }
 
@@ -885,13 +659,7 @@ fn evening(scene: Option<Scene>, range: [&str; 2], dimension: &str, seconds: u64
     let token = mint(&mut sandbox, CONTROL, at(0));
     let [start, end] = range.map(|time| format!("2025-12-31T{time}:00Z"));
     let body = question(&start, &end, &[dimension]);
-    rows(&parsed(&post(
-        &mut sandbox,
-        DELIVERY,
-        &token,
-        &body,
-        at(seconds),
-    )))
+    rows(&parsed(&post(&mut sandbox, DELIVERY, &token, &body, at(seconds))))
 }
 
 /// The values whose counts a scene changes, with their counts without the scene and with it.
@@ -906,9 +674,7 @@ fn changed(
     let names = usual.keys().chain(staged.keys());
     let names: std::collections::BTreeSet<&String> = names.collect();
     let of = |rows: &Rows, name: &str| rows.get(name).copied().unwrap_or_default();
-    let pairs = names
-        .into_iter()
-        .map(|name| (name.clone(), of(&usual, name), of(&staged, name)));
+    let pairs = names.into_iter().map(|name| (name.clone(), of(&usual, name), of(&staged, name)));
     pairs.filter(|(_, before, after)| before != after).collect()
 }
 
@@ -927,10 +693,7 @@ fn each_scene_is_an_incident_of_the_last_hours() {
     };
     assert_eq!(sum(*before), sum(*after));
     assert!(after[1] * 10 >= sum(*after) * 8 && before[1] * 10 < sum(*before));
-    assert_eq!(
-        changed(Scene::Outage, ["21:45", "23:55"], "integration", 0),
-        []
-    );
+    assert_eq!(changed(Scene::Outage, ["21:45", "23:55"], "integration", 0), []);
 
     let consent = changed(Scene::ConsentFilter, ["20:00", "23:55"], "write_key", 0);
     let [(_, before, after)] = &consent[..] else {
@@ -938,14 +701,9 @@ fn each_scene_is_an_incident_of_the_last_hours() {
     };
     assert!(sum(*before) == sum(*after) && after[2] * 10 > sum(*after) * 6);
     let reasons = changed(Scene::ConsentFilter, ["20:00", "23:55"], "reason", 0);
-    let more = reasons
-        .iter()
-        .filter(|(_, before, after)| after[2] > before[2]);
+    let more = reasons.iter().filter(|(_, before, after)| after[2] > before[2]);
     let more: Vec<&str> = more.map(|(name, ..)| name.as_str()).collect();
-    assert_eq!(
-        more,
-        [r#"{"reason":"compliance filter: consent withheld"}"#]
-    );
+    assert_eq!(more, [r#"{"reason":"compliance filter: consent withheld"}"#]);
 
     let schema = changed(Scene::SchemaMismatch, ["20:30", "22:00"], "event_name", 0);
     let [(_, before, after)] = &schema[..] else {
@@ -967,10 +725,7 @@ fn each_scene_is_an_incident_of_the_last_hours() {
         panic!("one source");
     };
     assert!(sum(*after) * 2 < sum(*before), "{before:?} {after:?}");
-    assert_eq!(
-        changed(Scene::LateData, ["21:00", "23:30"], "write_key", 0),
-        []
-    );
+    assert_eq!(changed(Scene::LateData, ["21:00", "23:30"], "write_key", 0), []);
     let there = changed(Scene::LateData, ["23:35", "23:55"], "write_key", 1_800);
     assert_eq!(there, []);
 }
@@ -980,13 +735,7 @@ fn a_scene_needs_no_seed_and_stays_where_it_is() {
     let ask_at = |sandbox: &mut Sandbox, seconds| {
         let token = mint(sandbox, CONTROL, at(seconds));
         let body = question("2025-12-31T21:00:00Z", "2025-12-31T22:00:00Z", &ALL);
-        rows(&parsed(&post(
-            sandbox,
-            DELIVERY,
-            &token,
-            &body,
-            at(seconds),
-        )))
+        rows(&parsed(&post(sandbox, DELIVERY, &token, &body, at(seconds))))
     };
     let options = SandboxOptions::default().scene(Scene::Outage);
     let mut sandbox = Sandbox::new(options).unwrap();

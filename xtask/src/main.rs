@@ -73,10 +73,7 @@ fn per_instance(glue: &str) -> Result<String, Box<dyn Error>> {
     for line in glue.lines() {
         let line = match line.strip_prefix("export ") {
             Some(own) => {
-                let name = own
-                    .split([' ', '('])
-                    .nth(1)
-                    .ok_or("an export has no name")?;
+                let name = own.split([' ', '(']).nth(1).ok_or("an export has no name")?;
                 exported.push(name);
                 own
             }

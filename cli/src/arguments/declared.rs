@@ -74,18 +74,13 @@ pub(crate) struct Declared<F> {
 
 impl<F> Default for Declared<F> {
     fn default() -> Self {
-        Self {
-            given: Given::default(),
-            flags: PhantomData,
-        }
+        Self { given: Given::default(), flags: PhantomData }
     }
 }
 
 impl<F: Flags> Args for Declared<F> {
     fn augment_args(command: Command) -> Command {
-        arguments::<F>().fold(command, |command, argument| {
-            command.arg(flag::<F>(argument))
-        })
+        arguments::<F>().fold(command, |command, argument| command.arg(flag::<F>(argument)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -109,10 +104,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
                 given.set(argument.spelled(Spelling::Toml), raw, Origin::Flag);
             }
         }
-        Ok(Self {
-            given,
-            flags: PhantomData,
-        })
+        Ok(Self { given, flags: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -156,9 +148,9 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     let choices = argument.surface.map(|surface| (surface.choices)());
     match (argument.kind, choices) {
         (Kind::Flag, _) => arg.action(ArgAction::SetTrue),
-        (Kind::Text, Some(choices)) if !choices.is_empty() => arg
-            .value_name("NAME")
-            .value_parser(PossibleValuesParser::new(choices)),
+        (Kind::Text, Some(choices)) if !choices.is_empty() => {
+            arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices))
+        }
         (kind @ Kind::Step, _) => arg
             .value_name(value_name(kind))
             .value_parser(entry_of(F::SUGGESTED, argument).unwrap_or(Suggested(steps)))

@@ -44,12 +44,8 @@ pub(crate) struct Pacing;
 impl Flags for Pacing {
     type Options = FollowOptions;
 
-    const NAMES: &'static [&'static str] = &[
-        "delay_ms",
-        "reread_ms",
-        "settle_ms",
-        "settle_when_unchanged",
-    ];
+    const NAMES: &'static [&'static str] =
+        &["delay_ms", "reread_ms", "settle_ms", "settle_when_unchanged"];
     const HEADING: &'static str = "Following";
 }
 
@@ -63,9 +59,7 @@ impl FollowFlags {
         let start = self.start(unix_ms)?;
         let by = dimensions_in(&self.by)?;
         let end = self.until.as_deref();
-        let end = end
-            .map(|end| timestamp("--until", end, unix_ms))
-            .transpose()?;
+        let end = end.map(|end| timestamp("--until", end, unix_ms)).transpose()?;
         // A state contains the timestamp to resume from, which may already be the end.
         if let Some(end) = end.filter(|end| state.is_none() && *end <= start) {
             return Err(Failure::usage(format!(
@@ -162,24 +156,16 @@ mod tests {
         for (arguments, start) in [
             (&[][..], "2026-01-01T00:00:00Z"),
             (&["--since", "20m"], "2025-12-31T23:30:00Z"),
-            (
-                &["--since", "20m", "--window", "5m"],
-                "2025-12-31T23:40:00Z",
-            ),
+            (&["--since", "20m", "--window", "5m"], "2025-12-31T23:40:00Z"),
             (&["--from", "2025-12-31T12:07:00Z"], "2025-12-31T12:07:00Z"),
             // For a follow, `--since` counts from now, not from `--until`. Only `single_range` counts it from `--until`.
-            (
-                &["--since", "20m", "--until", "2026-01-02T00:00:00Z"],
-                "2025-12-31T23:30:00Z",
-            ),
+            (&["--since", "20m", "--until", "2026-01-02T00:00:00Z"], "2025-12-31T23:30:00Z"),
         ] {
             let options = flags(arguments).options(None, NOW).unwrap();
             assert_eq!(options.start.to_string(), start, "{arguments:?}");
             assert_eq!(
                 options.end.map(|end| end.to_string()).as_deref(),
-                arguments
-                    .contains(&"--until")
-                    .then_some("2026-01-02T00:00:00Z")
+                arguments.contains(&"--until").then_some("2026-01-02T00:00:00Z")
             );
         }
     }
@@ -199,10 +185,7 @@ mod tests {
     fn a_single_range_begins_at_the_edge_of_a_window() {
         for (arguments, range) in [
             (&[][..], "[2025-12-31T00:00:00Z, 2026-01-01T00:00:00Z)"),
-            (
-                &["--since", "1h", "--window", "30m"],
-                "[2025-12-31T23:00:00Z, 2026-01-01T00:00:00Z)",
-            ),
+            (&["--since", "1h", "--window", "30m"], "[2025-12-31T23:00:00Z, 2026-01-01T00:00:00Z)"),
             (
                 &["--since", "30m", "--until", "2025-12-31T12:05:00Z"],
                 "[2025-12-31T11:30:00Z, 2025-12-31T12:05:00Z)",

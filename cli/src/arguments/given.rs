@@ -92,10 +92,7 @@ impl Given {
     /// Returns the text of a setting, if a flag has set it.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         match self.get(name) {
-            Some(Setting {
-                raw: Raw::Text(text),
-                origin: Origin::Flag,
-            }) => Some(text),
+            Some(Setting { raw: Raw::Text(text), origin: Origin::Flag }) => Some(text),
             _ => None,
         }
     }
@@ -112,9 +109,7 @@ impl Given {
 
     /// Returns all settings, sorted by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
-        self.0
-            .iter()
-            .map(|(name, setting)| (name.as_str(), setting))
+        self.0.iter().map(|(name, setting)| (name.as_str(), setting))
     }
 
     /// Returns the places of all secrets, including secrets in nested settings such as headers.
@@ -139,9 +134,7 @@ impl Given {
             let value = value(flag, name, place)?;
             let name = name.to_ascii_lowercase();
             if given.get(&name).is_some() {
-                return Err(Failure::usage(format!(
-                    "{flag} {name}: this header is given twice"
-                )));
+                return Err(Failure::usage(format!("{flag} {name}: this header is given twice")));
             }
             given.set(name, Raw::Secret(value), Origin::Flag);
             Ok(())
@@ -154,9 +147,7 @@ impl Given {
             let (name, path) = pair("--header-file", flag)?;
             let as_failure = |error: io::Error| {
                 let kind = error.kind();
-                Failure::usage(format!(
-                    "--header-file {name}: the file can't be read: {kind}"
-                ))
+                Failure::usage(format!("--header-file {name}: the file can't be read: {kind}"))
             };
             File::open(path).map_err(as_failure)?;
             add("--header-file", name, Place::File(path.into()))?;
@@ -165,9 +156,7 @@ impl Given {
             Some(Raw::Table(headers)) => headers.clone(),
             _ => Self::default(),
         };
-        headers
-            .0
-            .retain(|name, _| given.get(&name.to_ascii_lowercase()).is_none());
+        headers.0.retain(|name, _| given.get(&name.to_ascii_lowercase()).is_none());
         headers.overlay(given);
         if !headers.is_empty() {
             self.set("headers", Raw::Table(headers), Origin::Flag);
@@ -197,10 +186,7 @@ impl Given {
     pub(crate) fn only(&self, names: &[&str]) -> Self {
         let kept = self.0.iter();
         let kept = kept.filter(|(name, _)| names.contains(&name.as_str()));
-        Self(
-            kept.map(|(name, setting)| (name.clone(), setting.clone()))
-                .collect(),
-        )
+        Self(kept.map(|(name, setting)| (name.clone(), setting.clone())).collect())
     }
 
     /// Checks the settings without reading secrets.
@@ -234,9 +220,8 @@ impl Given {
 
     /// Converts an error about one of these settings, and adds the place of that setting.
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
-        let name = error
-            .argument_in(Spelling::Toml)
-            .map_or_else(String::new, |name| name.into_owned());
+        let name =
+            error.argument_in(Spelling::Toml).map_or_else(String::new, |name| name.into_owned());
         let origin = self.origin_of(&name);
         match origin {
             Some(origin @ Origin::File { .. }) => located(origin, &error, Spelling::Toml),
@@ -282,11 +267,8 @@ impl Setting {
 /// Splits a flag into the name of a header and the place of the header's value.
 fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     // The error does not quote the text, because a user may have entered the secret there.
-    let wanted = || {
-        Failure::usage(format!(
-            "{flag}: want a header's name, =, and where its value is"
-        ))
-    };
+    let wanted =
+        || Failure::usage(format!("{flag}: want a header's name, =, and where its value is"));
     let (name, place) = text.split_once('=').ok_or_else(wanted)?;
     let (name, place) = (name.trim(), place.trim());
     // A secret in base64 may end with `=`, and the split would then return the secret as the name.
@@ -434,12 +416,9 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag => f.write_str("a flag"),
             Self::Variable(name) => write!(f, "environment variable {name}"),
-            Self::File {
-                path,
-                line,
-                column,
-                key,
-            } => write!(f, "{}:{line}:{column}: {key}", path.display()),
+            Self::File { path, line, column, key } => {
+                write!(f, "{}:{line}:{column}: {key}", path.display())
+            }
         }
     }
 }
@@ -449,11 +428,8 @@ impl fmt::Display for Origin {
 /// # Errors
 /// If the text isn't an address and a port.
 pub(crate) fn listen_address(what: impl fmt::Display, listen: &str) -> Result<(String, u16)> {
-    let wanted = || {
-        Failure::usage(format!(
-            "{what}: want an address and a port, such as 127.0.0.1:9464"
-        ))
-    };
+    let wanted =
+        || Failure::usage(format!("{what}: want an address and a port, such as 127.0.0.1:9464"));
     let (host, port) = listen.rsplit_once(':').ok_or_else(wanted)?;
     let port = port.parse().map_err(|_| wanted())?;
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -92,11 +92,7 @@ impl Query {
                 requested.push(*dimension);
             }
         }
-        Ok(Self {
-            by,
-            requested,
-            only,
-        })
+        Ok(Self { by, requested, only })
     }
 
     /// Filters and groups counts as the flags require.
@@ -244,18 +240,13 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
         Some(found)
     };
     found().ok_or_else(|| {
-        Failure::usage(format!(
-            "--zone {name}: want a range in the years 1 to 9998"
-        ))
+        Failure::usage(format!("--zone {name}: want a range in the years 1 to 9998"))
     })
 }
 
 /// Returns the time zone with that name. UTC needs no time zone database.
 fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
-    if ["UTC", "Etc/UTC"]
-        .iter()
-        .any(|utc| name.eq_ignore_ascii_case(utc))
-    {
+    if ["UTC", "Etc/UTC"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
         return Ok(TimeZone::UTC);
     }
     // `Etc/Unknown` stands for an unknown time zone.
@@ -371,10 +362,8 @@ impl Flags for Sharing {
     type Options = CollectOptions;
 
     const NAMES: &'static [&'static str] = &["keep", "part", "drop_old"];
-    const COMPUTED: &'static [(&'static str, &'static str)] = &[(
-        "keep",
-        "the step of --by-window, a day with --by-date, or else windows",
-    )];
+    const COMPUTED: &'static [(&'static str, &'static str)] =
+        &[("keep", "the step of --by-window, a day with --by-date, or else windows")];
     const SUGGESTED: &'static [(&'static str, Suggested)] = &[("keep", Suggested(kept))];
     const HEADING: &'static str = "Checkpoint";
     const IS_COMMON: bool = true;
@@ -446,10 +435,7 @@ pub(crate) fn step(flag: &str, text: &str) -> Result<TimeStep> {
 /// For a text that is not a timestamp or a day.
 pub(crate) fn timestamp(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp> {
     let midnight = |days: i64| {
-        let day_ms = unix_ms
-            .div_euclid(DAY_MS)
-            .checked_sub(days)?
-            .checked_mul(DAY_MS)?;
+        let day_ms = unix_ms.div_euclid(DAY_MS).checked_sub(days)?.checked_mul(DAY_MS)?;
         Timestamp::from_unix_ms(day_ms)
     };
     let midnight = match text {
@@ -460,9 +446,7 @@ pub(crate) fn timestamp(flag: &str, text: &str, unix_ms: i64) -> Result<Timestam
     let timestamp = midnight.map_or_else(|| Timestamp::parse(text), Ok);
     timestamp.map_err(|error| {
         let wanted = error.message();
-        Failure::usage(format!(
-            "{flag}: {wanted}, or a date, today or yesterday; not {text:?}"
-        ))
+        Failure::usage(format!("{flag}: {wanted}, or a date, today or yesterday; not {text:?}"))
     })
 }
 
@@ -477,9 +461,7 @@ pub(crate) const DAY_MS: i64 = 86_400_000;
 pub(crate) fn length(flag: &str, text: &str, wanted: &str, least_ms: u64) -> Result<u64> {
     let ms = text::milliseconds(text).filter(|ms| *ms >= least_ms);
     ms.ok_or_else(|| {
-        Failure::usage(format!(
-            "{flag}: want a length of time {wanted}, not {text:?}"
-        ))
+        Failure::usage(format!("{flag}: want a length of time {wanted}, not {text:?}"))
     })
 }
 
@@ -513,9 +495,7 @@ mod tests {
     fn filters_add_dimensions_to_the_request() {
         let flags = QueryFlags {
             by: "reason, integration".to_owned(),
-            only: ["write_key=a=b", "integration=", "write_key=c"]
-                .map(str::to_owned)
-                .into(),
+            only: ["write_key=a=b", "integration=", "write_key=c"].map(str::to_owned).into(),
         };
         let query = flags.query().unwrap();
         let [reason, integration, write_key] =
@@ -526,19 +506,14 @@ mod tests {
             let values = values.iter().map(|value| (*value).to_owned());
             (dimension, values.collect())
         };
-        assert_eq!(
-            query.only,
-            [only(write_key, &["a=b", "c"]), only(integration, &[""])]
-        );
+        assert_eq!(query.only, [only(write_key, &["a=b", "c"]), only(integration, &[""])]);
     }
 
     #[test]
     fn a_filter_without_a_known_dimension_is_refused() {
         for condition in ["warehouse", "=x", "cluster=eu", "Integration=x"] {
-            let flags = QueryFlags {
-                by: "integration".to_owned(),
-                only: vec![condition.to_owned()],
-            };
+            let flags =
+                QueryFlags { by: "integration".to_owned(), only: vec![condition.to_owned()] };
             assert!(flags.query().unwrap_err().text.contains(condition));
         }
     }
@@ -547,28 +522,14 @@ mod tests {
 
     fn flags(since: Option<&str>, from: Option<&str>, to: Option<&str>) -> RangeFlags {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        RangeFlags {
-            since: owned(since),
-            from: owned(from),
-            to: owned(to),
-        }
+        RangeFlags { since: owned(since), from: owned(from), to: owned(to) }
     }
 
     #[test]
     fn a_range_ends_at_a_whole_minute() {
         for (since, from, to, expected) in [
-            (
-                None,
-                None,
-                None,
-                "[2025-12-31T23:01:00Z, 2026-01-01T00:01:00Z)",
-            ),
-            (
-                Some("24h"),
-                None,
-                None,
-                "[2025-12-31T00:01:00Z, 2026-01-01T00:01:00Z)",
-            ),
+            (None, None, None, "[2025-12-31T23:01:00Z, 2026-01-01T00:01:00Z)"),
+            (Some("24h"), None, None, "[2025-12-31T00:01:00Z, 2026-01-01T00:01:00Z)"),
             (
                 Some("15m"),
                 None,
@@ -614,11 +575,7 @@ mod tests {
             (None, Some("2026-01-01T00:00:00"), None),
             (None, Some("2026-13-01"), None),
             (None, Some("tomorrow"), None),
-            (
-                None,
-                Some("2026-02-01T00:00:00Z"),
-                Some("2026-01-01T00:00:00Z"),
-            ),
+            (None, Some("2026-02-01T00:00:00Z"), Some("2026-01-01T00:00:00Z")),
         ] {
             let failure = flags(since, from, to).window(NOW).unwrap_err();
             assert!(failure.text.contains("want"), "{failure}");
@@ -640,17 +597,9 @@ mod tests {
                 let tables = case["tables"].as_array().unwrap().iter();
                 tables.flat_map(|table| table["windows"].as_array().unwrap())
             };
-            let start = windows()
-                .map(|window| text(&window["start"]))
-                .min()
-                .unwrap();
+            let start = windows().map(|window| text(&window["start"])).min().unwrap();
             let end = windows().map(|window| text(&window["end"])).max().unwrap();
-            let expected: Vec<_> = case["midnights"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(text)
-                .collect();
+            let expected: Vec<_> = case["midnights"].as_array().unwrap().iter().map(text).collect();
             let range = Window::new(start, end).unwrap();
             let found = midnights(zone, range, jiff::tz::db()).unwrap();
             // Some vectors cover one more day.
@@ -664,11 +613,7 @@ mod tests {
     #[test]
     fn a_zone_needs_windows_of_a_day_and_a_known_name() {
         let range = |from: &str, to: &str| {
-            Window::new(
-                Timestamp::parse(from).unwrap(),
-                Timestamp::parse(to).unwrap(),
-            )
-            .unwrap()
+            Window::new(Timestamp::parse(from).unwrap(), Timestamp::parse(to).unwrap()).unwrap()
         };
         let march = range("2026-03-28T00:00:00Z", "2026-03-30T12:00:00Z");
         let flags = |step: &str, zone: &str| StepFlags {
@@ -693,20 +638,14 @@ mod tests {
         );
         assert!(refused("1d", "kolkata").ends_with("did you mean Asia/Kolkata?"));
         for name in ["../../etc/passwd", "Etc/Unknown", ""] {
-            assert!(
-                refused("1d", name).contains("want the name of a time zone"),
-                "{name}"
-            );
+            assert!(refused("1d", name).contains("want the name of a time zone"), "{name}");
         }
         let none = TimeZoneDatabase::none();
         for utc in ["UTC", "utc", "Etc/UTC"] {
             assert_eq!(midnights(utc, march, &none).unwrap().len(), 4, "{utc}");
         }
         let without = midnights("Europe/Berlin", march, &none).unwrap_err().text;
-        assert!(
-            without.contains("tzdata") && without.contains("TZDIR"),
-            "{without}"
-        );
+        assert!(without.contains("tzdata") && without.contains("TZDIR"), "{without}");
         let late = range("9999-12-30T00:00:00Z", "9999-12-31T12:00:00Z");
         let error = flags("1d", "Asia/Tokyo").of(late).unwrap_err();
         assert!(error.text.contains("want a range in the years"), "{error}");

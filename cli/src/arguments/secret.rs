@@ -42,10 +42,7 @@ pub(crate) enum Place {
 impl Source {
     /// Creates a source for that place, without reading the secret.
     pub(crate) fn new(place: Place) -> Self {
-        Self {
-            place,
-            secret: OnceLock::new(),
-        }
+        Self { place, secret: OnceLock::new() }
     }
 
     /// Returns the secret, and reads it on first use.
@@ -278,10 +275,7 @@ fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<
     let (done, bytes) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = stdout
-            .take(most_bytes as u64 + 1)
-            .read_to_end(&mut bytes)
-            .map(|_| bytes);
+        let read = stdout.take(most_bytes as u64 + 1).read_to_end(&mut bytes).map(|_| bytes);
         // Sending fails if the command took too long: the receiver has stopped waiting.
         let _ = done.send(read);
     });
@@ -324,14 +318,8 @@ mod tests {
             (" canary ", Ok(" canary ")),
             ("", Err("is empty")),
             ("\n", Err("is empty")),
-            (
-                "canary\n\n",
-                Err("has more than one line; want the secret alone"),
-            ),
-            (
-                "canary\nlogin: me\n",
-                Err("has more than one line; want the secret alone"),
-            ),
+            ("canary\n\n", Err("has more than one line; want the secret alone")),
+            ("canary\nlogin: me\n", Err("has more than one line; want the secret alone")),
         ] {
             let secret = of_bytes(bytes.into());
             let secret = secret.as_ref().map(Secret::expose).map_err(|wrong| *wrong);
@@ -445,10 +433,7 @@ mod tests {
             let error = read_private(folder.path(), 7).unwrap_err();
             assert!(error.contains("folder"), "{error}");
             let error = read_private(&folder.path().join("canary"), 7).unwrap_err();
-            assert!(
-                error.contains("No such file") && !error.contains("canary"),
-                "{error}"
-            );
+            assert!(error.contains("No such file") && !error.contains("canary"), "{error}");
         }
 
         const LIMIT: Duration = Duration::from_secs(30);
@@ -459,10 +444,7 @@ mod tests {
 
         #[test]
         fn the_output_of_a_command_is_returned_unchanged() {
-            assert_eq!(
-                printed_by(&shell("printf 'a\\n'"), 10, LIMIT).unwrap(),
-                b"a\n"
-            );
+            assert_eq!(printed_by(&shell("printf 'a\\n'"), 10, LIMIT).unwrap(), b"a\n");
             let words = ["printf", "%s", "a b; c"].map(str::to_owned);
             let words = Program::Words(words.into());
             assert_eq!(printed_by(&words, 10, LIMIT).unwrap(), b"a b; c");
@@ -475,19 +457,10 @@ mod tests {
                 (shell("printf canary; exit 3"), "(exit status: 3)"),
                 (shell("printf canary; kill -9 $$"), "(signal: 9"),
                 (shell("yes canary"), "more than 100 bytes"),
-                (
-                    shell("canary-is-no-program 2>/dev/null"),
-                    "(exit status: 127)",
-                ),
-                (
-                    Program::Words(vec!["./canary-is-no-program".to_owned()]),
-                    "entity not found",
-                ),
+                (shell("canary-is-no-program 2>/dev/null"), "(exit status: 127)"),
+                (Program::Words(vec!["./canary-is-no-program".to_owned()]), "entity not found"),
                 (Program::Words(Vec::new()), "can't be started"),
-                (
-                    Program::Words(vec!["a\0canary".to_owned()]),
-                    "can't be started",
-                ),
+                (Program::Words(vec!["a\0canary".to_owned()]), "can't be started"),
             ] {
                 let error = printed_by(&program, 100, LIMIT).unwrap_err();
                 assert!(error.contains(expected), "{error}");
@@ -498,11 +471,7 @@ mod tests {
         #[test]
         fn a_command_that_never_ends_is_stopped() {
             let limit = Duration::from_millis(200);
-            for text in [
-                "exec sleep 60",
-                "exec >&-; exec sleep 60",
-                "sleep 2 & echo a",
-            ] {
+            for text in ["exec sleep 60", "exec >&-; exec sleep 60", "sleep 2 & echo a"] {
                 let error = printed_by(&shell(text), 100, limit).unwrap_err();
                 assert_eq!(error, "the command takes longer than 0.2 s", "{text}");
             }

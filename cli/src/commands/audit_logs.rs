@@ -241,11 +241,9 @@ fn node(value: &RawValue) -> Result<Node<'_>, WriteError> {
     let text = value.get();
     let as_failure = |error| not_json(&error);
     Ok(match text.as_bytes().first() {
-        Some(b'{') => Node::Object(
-            serde_json::from_str::<Members<'_>>(text)
-                .map_err(as_failure)?
-                .0,
-        ),
+        Some(b'{') => {
+            Node::Object(serde_json::from_str::<Members<'_>>(text).map_err(as_failure)?.0)
+        }
         Some(b'[') => Node::Array(serde_json::from_str(text).map_err(as_failure)?),
         _ => Node::Scalar(text),
     })
@@ -366,10 +364,7 @@ mod tests {
     fn written(pages: &[(&str, &str)], format: PageFormat, width: Option<usize>) -> String {
         let pages = pages.iter();
         let pages: Vec<Page<'_>> = pages.map(|(name, json)| (*name, json.as_bytes())).collect();
-        let screen = Screen {
-            width,
-            color: false,
-        };
+        let screen = Screen { width, color: false };
         let mut out = Vec::new();
         write(&pages, pages.len() > 1, format, screen, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -388,19 +383,13 @@ mod tests {
     #[test]
     fn a_page_on_a_terminal_is_indented() {
         let text = written(&[("eu", ODD)], PageFormat::Json, Some(80));
-        assert_eq!(
-            text,
-            "{\n  \"n\": 12345678901234567890123.10,\n  \"a\": []\n}\n"
-        );
+        assert_eq!(text, "{\n  \"n\": 12345678901234567890123.10,\n  \"a\": []\n}\n");
     }
 
     #[test]
     fn a_table_has_a_line_for_each_value() {
         let text = written(&[("eu", ODD), ("us", "[1]")], PageFormat::Table, None);
-        assert_eq!(
-            text,
-            "eu $.n  12345678901234567890123.10\neu $.a  []\nus $[0]  1\n"
-        );
+        assert_eq!(text, "eu $.n  12345678901234567890123.10\neu $.a  []\nus $[0]  1\n");
     }
 
     fn indented(json: &str) -> String {

@@ -92,12 +92,7 @@ pub(crate) struct CheckFlags {
     ///
     /// If the time is in the future, the command reports the windows that have not ended as not judged, and exits with 6. Until
     /// that time has come, later runs refuse this --state.
-    #[arg(
-        long,
-        value_name = "TIMESTAMP",
-        conflicts_with = "replay",
-        help_heading = "Rules"
-    )]
+    #[arg(long, value_name = "TIMESTAMP", conflicts_with = "replay", help_heading = "Rules")]
     pub(super) at: Option<String>,
     /// Shows when the rules would have fired in a range; sends no messages and uses no state
     #[arg(long, conflicts_with = "state", conflicts_with_all = receiver_flags(), help_heading = "Replay")]
@@ -112,20 +107,10 @@ pub(crate) struct CheckFlags {
     )]
     since: Option<String>,
     /// The start, UTC: 2026-01-01T00:00:00Z
-    #[arg(
-        long,
-        value_name = "TIMESTAMP",
-        requires = "replay",
-        help_heading = "Replay"
-    )]
+    #[arg(long, value_name = "TIMESTAMP", requires = "replay", help_heading = "Replay")]
     from: Option<String>,
     /// The end, which is excluded [default: the last whole minute]
-    #[arg(
-        long,
-        value_name = "TIMESTAMP",
-        requires = "replay",
-        help_heading = "Replay"
-    )]
+    #[arg(long, value_name = "TIMESTAMP", requires = "replay", help_heading = "Replay")]
     to: Option<String>,
     #[command(flatten)]
     notify: NotifyFlags,
@@ -230,10 +215,7 @@ struct Undone {
 pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     let (replay, now) = (flags.range()?, flags.now()?);
     let settings = app.loaded()?;
-    let places = places(
-        (&flags.rules, &flags.state, &flags.history),
-        &settings.check,
-    );
+    let places = places((&flags.rules, &flags.state, &flags.history), &settings.check);
     if let Some(output) = &flags.output {
         let own = places.rules.iter().chain([&places.state]);
         let same = |path: &&PathBuf| {
@@ -262,10 +244,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         reading: &flags.reading.given,
     };
     let sessions = app.sessions_of(&[])?;
-    let notifying = Notifying {
-        notifier: &Mutex::new(notifier),
-        shutdown: None,
-    };
+    let notifying = Notifying { notifier: &Mutex::new(notifier), shutdown: None };
     let (found, undone) = job.find(&sessions, Some(&notifying)).await;
     job.report(&found);
     let unstored = job.report_unstored(&found, &undone);
@@ -428,13 +407,7 @@ impl<'a> Checking<'a> {
         let steps = rules.needs().into_iter().map(|need| need.window_s);
         let step = steps.chain([u64::from(options.window.seconds())]).min();
         Ok(Self {
-            basis: Basis {
-                app,
-                places,
-                rules,
-                reading,
-                turns: Mutex::default(),
-            },
+            basis: Basis { app, places, rules, reading, turns: Mutex::default() },
             notifier: Mutex::new(notifier),
             pace: (
                 step.map_or(Ok(options.window), TimeStep::from_seconds)?,
@@ -493,10 +466,7 @@ impl<'a> Checking<'a> {
             return;
         };
         let reported = self.reported.get(&cluster.name).cloned();
-        let mut left = Left {
-            reported: reported.unwrap_or_default(),
-            state: None,
-        };
+        let mut left = Left { reported: reported.unwrap_or_default(), state: None };
         let mut before = None;
         while !shutdown.has_begun() {
             let checked = self.check((cluster, own), &mut left, shutdown).await;
@@ -538,10 +508,7 @@ impl<'a> Checking<'a> {
         shutdown: &Shutdown,
     ) -> Result<bool> {
         let job = self.basis.job(left.state.as_ref())?;
-        let notifying = Notifying {
-            notifier: &self.notifier,
-            shutdown: Some(shutdown),
-        };
+        let notifying = Notifying { notifier: &self.notifier, shutdown: Some(shutdown) };
         let (found, mut undone) = job.find(own, Some(&notifying)).await;
         report_new(job.app, &found, &mut left.reported);
         self.checks.note_incidents(&found);
@@ -612,10 +579,7 @@ fn report_new(app: &App, found: &CheckReport, last: &mut Reported) {
             let key = key_of(incident);
             let state = key[1].clone();
             if is_new(key) {
-                let (text, id) = (
-                    escaped(&incident.sentence),
-                    Incident::short_id(&incident.id),
-                );
+                let (text, id) = (escaped(&incident.sentence), Incident::short_id(&incident.id));
                 let text = format_args!("{state}: {text} [incident {id}]");
                 app.note(&part.cluster, text);
             }
@@ -667,9 +631,7 @@ fn time_of_messages(now: Timestamp) -> Timestamp {
 /// window, so that it judges all windows since then.
 fn first(state: &State, now: Timestamp) -> Timestamp {
     let judged = state.judged().unwrap_or(now).unix_ms();
-    let first = judged
-        .saturating_add(DAY_MS)
-        .max(now.unix_ms() - LONGEST_AGE_MS);
+    let first = judged.saturating_add(DAY_MS).max(now.unix_ms() - LONGEST_AGE_MS);
     Timestamp::from_unix_ms(first.min(now.unix_ms())).unwrap_or(now)
 }
 
@@ -686,11 +648,8 @@ impl CheckFlags {
         if !self.replay {
             return Ok(None);
         }
-        let range = RangeFlags {
-            since: self.since.clone(),
-            from: self.from.clone(),
-            to: self.to.clone(),
-        };
+        let range =
+            RangeFlags { since: self.since.clone(), from: self.from.clone(), to: self.to.clone() };
         range.window_or("7d", unix_ms()).map(Some)
     }
 }
@@ -902,14 +861,9 @@ impl Job<'_> {
         (cluster, session): (&Cluster, &Session),
         state: &State,
     ) -> Result<Option<Part<Check>>> {
-        let pages = pasts
-            .iter()
-            .map(|past| past.as_ref().map(Past::pages).transpose());
+        let pages = pasts.iter().map(|past| past.as_ref().map(Past::pages).transpose());
         let pages = pages.collect::<Result<Vec<Option<Pages<'_>>>>>()?;
-        let observed = ObservedPages {
-            delivery: pages[0].as_ref(),
-            ingestion: pages[1].as_ref(),
-        };
+        let observed = ObservedPages { delivery: pages[0].as_ref(), ingestion: pages[1].as_ref() };
         let judged = self.judge(&observed, state, self.now_of(session));
         for (past, pages) in pasts.iter().zip(&pages) {
             let failed = pages.as_ref().and_then(Pages::failed);
@@ -1120,10 +1074,7 @@ mod tests {
 
     /// Returns the report of a check: with the incident or, if there is a failure, without any result.
     fn report(failure: Option<&str>) -> CheckReport {
-        let cluster = Cluster {
-            name: "eu".to_owned(),
-            ..Cluster::default()
-        };
+        let cluster = Cluster { name: "eu".to_owned(), ..Cluster::default() };
         let check = Check {
             findings: Vec::new(),
             incidents: vec![incident()],
@@ -1158,11 +1109,8 @@ mod tests {
         let flags = Line::parse_from(["test"]).service;
         let app = App::new(&flags, &Rc::new(Stderr::new(true, false))).unwrap();
         let checks = Checks::default();
-        let outcome = Outcome {
-            is_failing: None,
-            succeeded: Instant::now(),
-            firing: BTreeMap::new(),
-        };
+        let outcome =
+            Outcome { is_failing: None, succeeded: Instant::now(), firing: BTreeMap::new() };
         checks.clusters.replace([("eu".to_owned(), outcome)].into());
         let mut reported = Reported::new();
         let fires = key_of(&incident());

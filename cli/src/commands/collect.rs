@@ -112,12 +112,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     check(app.loaded()?, &asked, &show)?;
     let sessions = app.sessions_of(&[])?;
     let (stop, stopping) = watch::channel(false);
-    let job = Job {
-        options,
-        is_usual: keep.is_none(),
-        query,
-        stopping,
-    };
+    let job = Job { options, is_usual: keep.is_none(), query, stopping };
     let work = each(&sessions, |cluster, session| {
         let (job, bar) = (job.clone(), app.stderr.bar(&cluster.name));
         let folder = flags.folder(&cluster, app.settings.is_named);
@@ -180,9 +175,7 @@ fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window
     let gaps = tables.parts.iter().flat_map(|part| &part.gaps);
     let gaps: Vec<Window> = gaps.copied().collect();
     let starts = std::iter::successors(Some(TimeStep::DAY.floor(range.start())), |start| {
-        TimeStep::DAY
-            .after(*start)
-            .filter(|start| *start < range.end())
+        TimeStep::DAY.after(*start).filter(|start| *start < range.end())
     });
     let days = starts.filter_map(|start| Window::new(start, TimeStep::DAY.after(start)?).ok());
     days.filter(|day| {
@@ -205,10 +198,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 impl CollectFlags {
     /// Returns the output flags for this file.
     fn show_to(&self, file: PathBuf) -> ShowFlags {
-        ShowFlags {
-            output: Some(file),
-            ..self.show.clone()
-        }
+        ShowFlags { output: Some(file), ..self.show.clone() }
     }
 
     /// Returns the name of a day's file; `None` without `--by-date`.

@@ -127,10 +127,7 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
         query.collect(metric, earlier, &flags.reading.given)?,
         query.collect(metric, range, &flags.reading.given)?,
     ];
-    let asked = Asked {
-        before: Some(earlier),
-        ..Asked::new(metric, &query, range, &ranges[1])
-    };
+    let asked = Asked { before: Some(earlier), ..Asked::new(metric, &query, range, &ranges[1]) };
     check(app.loaded()?, &asked, &flags.show)?;
     app.report(asked, clusters, |cluster, session| {
         let (ranges, query) = (ranges.clone(), query.clone());
@@ -139,10 +136,7 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
             let mut provisional = before.provisional();
             provisional.extend(after.provisional());
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
-            Ok(Part {
-                provisional,
-                ..Part::new(&cluster, comparison, Vec::new(), None)
-            })
+            Ok(Part { provisional, ..Part::new(&cluster, comparison, Vec::new(), None) })
         }
     })
     .await
@@ -180,18 +174,9 @@ mod tests {
     fn the_earlier_range_has_the_same_length() {
         let range = Window::parse("2026-03-01T09:00:00Z", "2026-03-01T11:30:00Z").unwrap();
         for (against, expected) in [
-            (
-                Against::Previous,
-                "[2026-03-01T06:30:00Z, 2026-03-01T09:00:00Z)",
-            ),
-            (
-                Against::Yesterday,
-                "[2026-02-28T09:00:00Z, 2026-02-28T11:30:00Z)",
-            ),
-            (
-                Against::LastWeek,
-                "[2026-02-22T09:00:00Z, 2026-02-22T11:30:00Z)",
-            ),
+            (Against::Previous, "[2026-03-01T06:30:00Z, 2026-03-01T09:00:00Z)"),
+            (Against::Yesterday, "[2026-02-28T09:00:00Z, 2026-02-28T11:30:00Z)"),
+            (Against::LastWeek, "[2026-02-22T09:00:00Z, 2026-02-22T11:30:00Z)"),
         ] {
             assert_eq!(format!("{:?}", against.of(range).unwrap()), expected);
         }

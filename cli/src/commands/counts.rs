@@ -128,10 +128,7 @@ pub(crate) async fn find(
             let (table, gaps, failure) = read(&session, options, &query).await?;
             let reconciliation = table.reconciliation();
             let counts = Counted::by_step(table, steps)?;
-            Ok(Part {
-                reconciliation,
-                ..Part::new(&cluster, counts, gaps, failure)
-            })
+            Ok(Part { reconciliation, ..Part::new(&cluster, counts, gaps, failure) })
         }
     })
     .await
@@ -168,16 +165,10 @@ impl VerdictFlags {
         let Some(text) = &self.fail_above else {
             return Ok(None);
         };
-        let wanted = || {
-            Failure::usage(format!(
-                "--fail-above {text}: want a share such as 5% or 0.5%"
-            ))
-        };
+        let wanted =
+            || Failure::usage(format!("--fail-above {text}: want a share such as 5% or 0.5%"));
         let share = Fraction::share(text).ok_or_else(wanted)?;
-        Ok(Some(Limit {
-            share,
-            fewest: self.fewest,
-        }))
+        Ok(Some(Limit { share, fewest: self.fewest }))
     }
 }
 
@@ -233,9 +224,8 @@ fn rows(found: &Counted) -> impl Iterator<Item = (usize, Counts)> {
 /// Describes a row above the limit.
 fn failed_row(found: &Counted, row: usize, counts: Counts) -> String {
     let values = found.frame().keys().values(row);
-    let values: Vec<&str> = values
-        .map(|value| if value.is_empty() { "(none)" } else { value })
-        .collect();
+    let values: Vec<&str> =
+        values.map(|value| if value.is_empty() { "(none)" } else { value }).collect();
     let place = match found {
         Counted::Series(series) => series.row(row).map(|row| format!(" in {:?}", row.window())),
         _ => None,
@@ -245,11 +235,7 @@ fn failed_row(found: &Counted, row: usize, counts: Counts) -> String {
         true => "all".to_owned(),
         false => escaped(&values.join(", ")),
     };
-    format!(
-        "{name}: {} of {attempts} attempts failed{}",
-        counts.errors,
-        place.unwrap_or_default()
-    )
+    format!("{name}: {} of {attempts} attempts failed{}", counts.errors, place.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -259,32 +245,19 @@ mod tests {
 
     #[test]
     fn a_row_fails_above_the_limit_but_not_at_the_limit() {
-        let limit = Limit {
-            share: Fraction::share("5%").unwrap(),
-            fewest: 100,
-        };
-        let counts = |success, errors| Counts {
-            success,
-            errors,
-            filtered: 1_000_000,
-        };
+        let limit = Limit { share: Fraction::share("5%").unwrap(), fewest: 100 };
+        let counts = |success, errors| Counts { success, errors, filtered: 1_000_000 };
         assert!(!limit.has_failed(counts(95, 5)));
         assert!(limit.has_failed(counts(94, 6)));
         assert!(!limit.has_failed(counts(0, 99)));
         assert!(limit.has_failed(counts(u64::MAX, u64::MAX)));
-        let none = Limit {
-            share: Fraction::share("0%").unwrap(),
-            fewest: 0,
-        };
+        let none = Limit { share: Fraction::share("0%").unwrap(), fewest: 0 };
         assert!(!none.has_failed(counts(0, 0)) && none.has_failed(counts(1_000_000, 1)));
     }
 
     #[test]
     fn rows_without_events_are_no_events() {
-        let limit = Limit {
-            share: Fraction::share("5%").unwrap(),
-            fewest: 100,
-        };
+        let limit = Limit { share: Fraction::share("5%").unwrap(), fewest: 100 };
         let stderr = Stderr::new(true, false);
         for (filtered, has_failed) in [(0, true), (1, false)] {
             let rows = [("Warehouse", 0, 0, 0), ("Webhooks", 0, 0, filtered)];

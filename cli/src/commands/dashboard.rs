@@ -121,12 +121,7 @@ pub(crate) struct EntryFlags {
     #[arg(long, value_name = "FILE", help_heading = "Serving")]
     password_file: Option<PathBuf>,
     /// Accepts requests with this header, which a proxy adds for users who have signed in
-    #[arg(
-        long,
-        value_name = "NAME",
-        conflicts_with = "password_file",
-        help_heading = "Serving"
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with = "password_file", help_heading = "Serving")]
     trust_header: Option<String>,
 }
 
@@ -176,12 +171,7 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
     };
     let entry = flags.entry.read(("--listen", &host), &app.stderr)?;
     let places = places((&flags.rules, &None, &flags.history), &app.loaded()?.check);
-    let opening = Opening {
-        entry,
-        hosts: &flags.hosts,
-        places: &places,
-        session: secret_text()?,
-    };
+    let opening = Opening { entry, hosts: &flags.hosts, places: &places, session: secret_text()? };
     let server = async {
         match Server::listen(&host, port).await {
             // Another dashboard may use the default port, so listen on any free port.
@@ -223,11 +213,7 @@ impl Opening<'_> {
         sessions: Vec<(Cluster, Rc<Session>)>,
         server: impl Future<Output = Result<Server>>,
     ) -> Result<Dashboard> {
-        let Places {
-            rules: path,
-            history,
-            ..
-        } = self.places;
+        let Places { rules: path, history, .. } = self.places;
         // Parse the rules here only to report mistakes: the page gets their text.
         rules(path.as_deref())?;
         let text = path.as_deref().map(|path| read_text(path, "a rules file"));
@@ -304,9 +290,7 @@ impl EntryFlags {
         let variable = is_set.then(|| Place::Variable(PASSWORD.to_owned()));
         let Some(place) = file.or(variable) else {
             let is_loopback = host == "localhost"
-                || host
-                    .parse()
-                    .is_ok_and(|address: IpAddr| address.is_loopback());
+                || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
             return match is_loopback {
                 true => Ok(Entry::Token(RefCell::new(secret_text()?))),
                 false => Err(Failure::usage(format!(
@@ -329,9 +313,7 @@ impl EntryFlags {
                 wrong: Cell::default(),
                 stderr: Rc::clone(stderr),
             })),
-            false => Err(wrong(format!(
-                "want a password of {LEAST_PASSWORD} characters or more"
-            ))),
+            false => Err(wrong(format!("want a password of {LEAST_PASSWORD} characters or more"))),
         }
     }
 }
@@ -387,9 +369,7 @@ impl Site {
     /// site can let any other name resolve to this server.
     fn is_for_this_server(&self, headers: &HeaderMap) -> bool {
         let (_, bare) = host_of(headers);
-        let inner = bare
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
+        let inner = bare.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let is_address = inner.unwrap_or(bare).parse::<IpAddr>().is_ok();
         is_address || bare.eq_ignore_ascii_case("localhost") || is_for(&self.hosts, headers)
     }
@@ -409,10 +389,7 @@ impl Site {
     /// Returns a response that sets the session cookie and redirects to the page.
     fn welcome(&self) -> Answer {
         let mut response = empty(StatusCode::SEE_OTHER);
-        let cookie = format!(
-            "{}={}; Path=/; HttpOnly; SameSite=Strict",
-            self.cookie, self.session
-        );
+        let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.session);
         let headers = response.headers_mut();
         headers.insert(LOCATION, HeaderValue::from_static("/"));
         headers.extend(HeaderValue::try_from(cookie).map(|cookie| (SET_COOKIE, cookie)));
@@ -443,14 +420,8 @@ async fn answer(site: Rc<Site>, request: Request<Incoming>) -> Answer {
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -491,14 +462,8 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
     if !site.is_signed_in(&head.headers) {
         return refusal(site, method, path);
     }
-    if let Some((name, _)) = path
-        .strip_prefix("/c/")
-        .and_then(|rest| rest.split_once('/'))
-    {
-        let named = site
-            .clusters
-            .iter()
-            .find(|(own, _)| file_name(own, "") == name);
+    if let Some((name, _)) = path.strip_prefix("/c/").and_then(|rest| rest.split_once('/')) {
+        let named = site.clusters.iter().find(|(own, _)| file_name(own, "") == name);
         let Some((_, pages)) = named else {
             return plain(StatusCode::NOT_FOUND, "There is no such cluster.\n");
         };
@@ -600,9 +565,8 @@ impl SignIn {
             let wrong = self.wrong.get() + 1;
             self.wrong.set(wrong);
             if wrong.is_power_of_two() {
-                self.stderr.warning(format_args!(
-                    "dashboard: wrong passwords since the start: {wrong}"
-                ));
+                self.stderr
+                    .warning(format_args!("dashboard: wrong passwords since the start: {wrong}"));
             }
         }
         Some(is_right)
@@ -690,12 +654,8 @@ fn page_files(clusters: &[(String, Rc<Pages>)]) -> Result<HashMap<String, PageFi
             true => index(&bytes, clusters),
             false => bytes,
         };
-        let file = PageFile {
-            media,
-            bytes,
-            is_packed: is_packed && !is_index,
-            is_hashed: !is_index,
-        };
+        let file =
+            PageFile { media, bytes, is_packed: is_packed && !is_index, is_hashed: !is_index };
         files.insert(name, file);
     }
     match files.contains_key("index.html") {
@@ -727,20 +687,13 @@ fn index(page: &[u8], clusters: &[(String, Rc<Pages>)]) -> Bytes {
         name: &'a str,
         src: String,
     }
-    let named = clusters.iter().map(|(name, _)| Named {
-        name,
-        src: format!("/c/{}", file_name(name, "")),
-    });
+    let named =
+        clusters.iter().map(|(name, _)| Named { name, src: format!("/c/{}", file_name(name, "")) });
     let json = serde_json::to_string(&named.collect::<Vec<_>>()).unwrap_or_default();
-    let escaped = json
-        .replace('&', "&amp;")
-        .replace('"', "&quot;")
-        .replace('<', "&lt;");
+    let escaped = json.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
     let own = format!("clusters=\"{escaped}\" rules=\"/rules.toml\"");
     let page = String::from_utf8_lossy(page);
-    page.replacen("clusters=\"[]\"", &own, 1)
-        .into_bytes()
-        .into()
+    page.replacen("clusters=\"[]\"", &own, 1).into_bytes().into()
 }
 
 #[cfg(test)]

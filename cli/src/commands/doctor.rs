@@ -77,11 +77,7 @@ async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
     let addresses = &prepared.addresses;
     let clock = watch_clock(&prepared.session);
     checks.extend(control(&prepared, &paths).await);
-    correct_clock(
-        &mut checks,
-        addresses.cluster_endpoint.as_ref(),
-        clock.take(),
-    );
+    correct_clock(&mut checks, addresses.cluster_endpoint.as_ref(), clock.take());
     checks.extend(orchestration(&prepared, &paths).await);
     let address = addresses.base_url.as_ref().or(addresses.auth_url.as_ref());
     correct_clock(&mut checks, address, clock.take());
@@ -122,9 +118,7 @@ fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
 /// Replaces the check of an address's clock if the clock difference in later responses gives a worse result than the first
 /// response. A gateway in front of the service may have sent the first response.
 fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
-    let origin = address
-        .and_then(|address| Place::of(address))
-        .map(|place| place.origin);
+    let origin = address.and_then(|address| Place::of(address)).map(|place| place.origin);
     let found = clock_ahead(ahead_ms);
     let is_of = |check: &&mut Check| check.name == CheckName::Clock && check.address == origin;
     if let (Some(origin), Some(check)) = (&origin, checks.iter_mut().find(is_of))
@@ -136,11 +130,7 @@ fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) 
 
 /// Returns the places of all addresses, one for each origin.
 fn places(addresses: &Addresses) -> Vec<Place> {
-    let Addresses {
-        cluster_endpoint,
-        base_url,
-        auth_url,
-    } = addresses;
+    let Addresses { cluster_endpoint, base_url, auth_url } = addresses;
     let mut places: Vec<Place> = Vec::new();
     for address in [cluster_endpoint, auth_url, base_url].into_iter().flatten() {
         if let Some(place) = Place::of(address)
@@ -183,11 +173,9 @@ async fn control(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> {
     checks.push(token);
     match settled(unix_ms()) {
         _ if !is_granted => skip(&mut checks, &METRICS, "there is no token"),
-        None => skip(
-            &mut checks,
-            &METRICS,
-            "this machine's clock is outside of the years 0 to 9999",
-        ),
+        None => {
+            skip(&mut checks, &METRICS, "this machine's clock is outside of the years 0 to 9999")
+        }
         Some(windows) => checks.extend(counts(prepared, windows).await),
     }
     checks
@@ -255,10 +243,8 @@ mod tests {
             base_url: set("https://a.example"),
             auth_url: set("https://b.example"),
         };
-        let origins: Vec<String> = places(&addresses)
-            .into_iter()
-            .map(|place| place.origin)
-            .collect();
+        let origins: Vec<String> =
+            places(&addresses).into_iter().map(|place| place.origin).collect();
         assert_eq!(origins, ["https://a.example", "https://b.example"]);
     }
 }

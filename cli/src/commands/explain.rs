@@ -142,13 +142,7 @@ pub(super) async fn find(
         query.collect(metric, before, &flags.reading.given)?,
         query.collect(metric, now, &flags.reading.given)?,
     ];
-    let asked = AskedChange {
-        metric,
-        measure,
-        query: query.clone(),
-        before,
-        now,
-    };
+    let asked = AskedChange { metric, measure, query: query.clone(), before, now };
     app.report(asked, clusters, |cluster, session| {
         let (ranges, query, causes) = (ranges.clone(), query.clone(), causes.clone());
         async move {
@@ -189,10 +183,8 @@ impl ExplainFlags {
     /// Returns the query, with the dimensions to search for causes. By default, these include `reason` only if the measure
     /// counts filtered events.
     fn query(&self, metric: Metric, measure: Measure) -> Result<Query> {
-        let has_reasons = matches!(
-            measure,
-            Measure::Filtered | Measure::FilteredRate | Measure::Events
-        );
+        let has_reasons =
+            matches!(measure, Measure::Filtered | Measure::FilteredRate | Measure::Events);
         let usual = || {
             let all = Dimension::ALL.iter().filter(|dimension| {
                 metric.has(**dimension) && (has_reasons || **dimension != Dimension::Reason)
@@ -321,20 +313,12 @@ pub(super) fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
 
 fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     // Programs that read from a pipe need complete values, so their table is wide.
-    let screen = Screen {
-        width: Some(screen.width.unwrap_or(PIPE_WIDTH)),
-        ..screen
-    };
+    let screen = Screen { width: Some(screen.width.unwrap_or(PIPE_WIDTH)), ..screen };
     for (index, part) in report.parts.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        let Explanation {
-            change,
-            causes,
-            unexplained,
-            ..
-        } = &part.found;
+        let Explanation { change, causes, unexplained, .. } = &part.found;
         writeln!(
             out,
             "{}{} of {}, {} after {}: {}",
@@ -347,10 +331,7 @@ fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> i
         )?;
         let mut grid = Grid {
             columns: columns(&report.asked.query.by),
-            lines: causes
-                .iter()
-                .map(|cause| line(&report.asked.query.by, cause))
-                .collect(),
+            lines: causes.iter().map(|cause| line(&report.asked.query.by, cause)).collect(),
         };
         grid.lines.push(rest(report, part, *unexplained));
         grid.write(screen, out)?;
@@ -370,9 +351,7 @@ fn changed(change: i128, measure: Measure) -> String {
 }
 
 fn columns(by: &[Dimension]) -> Vec<Column> {
-    let names = by
-        .iter()
-        .map(|name| Column::new(name.as_str(), Holds::Texts));
+    let names = by.iter().map(|name| Column::new(name.as_str(), Holds::Texts));
     let numbers = ["before", "now", "expected", "events", "share"];
     let numbers = numbers.map(|name| Column::new(name, Holds::Numbers));
     names.chain(numbers).collect()
@@ -380,10 +359,7 @@ fn columns(by: &[Dimension]) -> Vec<Column> {
 
 fn line(by: &[Dimension], cause: &Cause) -> Cells {
     let value = |dimension: &Dimension| {
-        let found = cause
-            .r#where
-            .iter()
-            .find(|(own, _)| own == dimension.as_str());
+        let found = cause.r#where.iter().find(|(own, _)| own == dimension.as_str());
         found.map_or_else(|| "*".to_owned(), |(_, value)| shown(value))
     };
     let mut cells: Vec<String> = by.iter().map(value).collect();
@@ -394,22 +370,12 @@ fn line(by: &[Dimension], cause: &Cause) -> Cells {
         signed(cause.events),
         share(Some(cause.share)),
     ]);
-    Cells {
-        cells,
-        ..Cells::default()
-    }
+    Cells { cells, ..Cells::default() }
 }
 
 /// Returns the last row: the part of the change that no cause explains.
 fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> Cells {
-    let Explanation {
-        change,
-        before,
-        now,
-        causes,
-        is_normal,
-        ..
-    } = &part.found;
+    let Explanation { change, before, now, causes, is_normal, .. } = &part.found;
     let rest = match (causes.is_empty(), is_normal) {
         (false, _) => "unexplained",
         (true, _) if *change == 0 => "no change",

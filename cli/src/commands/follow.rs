@@ -122,9 +122,7 @@ async fn begin<'a>(
 ) -> Result<Printing<'a>> {
     let labels = labels_of(&app.settings, &cluster, &flags.labels)?;
     let path = flags.state.as_deref();
-    let file = path
-        .map(|path| StateFile::of_cluster(path, &app.settings, &cluster))
-        .transpose()?;
+    let file = path.map(|path| StateFile::of_cluster(path, &app.settings, &cluster)).transpose()?;
     let stored = file.as_ref().map(StateFile::read).transpose()?.flatten();
     // The core reports a state that is not UTF-8 as damaged.
     let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -134,14 +132,7 @@ async fn begin<'a>(
     if let (Some(file), None) = (&file, stored) {
         file.replace(following.state()).await?;
     }
-    Ok(Printing {
-        app,
-        labels,
-        cluster,
-        following,
-        file,
-        printer: Rc::clone(printer),
-    })
+    Ok(Printing { app, labels, cluster, following, file, printer: Rc::clone(printer) })
 }
 
 impl Printing<'_> {
@@ -157,10 +148,7 @@ impl Printing<'_> {
             cluster: app.settings.is_named.then_some(&self.cluster.name),
             labels: &self.labels,
         };
-        while let Some(revision) = app
-            .next_revision(&mut self.following, file, shutdown)
-            .await?
-        {
+        while let Some(revision) = app.next_revision(&mut self.following, file, shutdown).await? {
             let is_read = self.printer.borrow_mut().print(&origin, &revision)?;
             if !is_read {
                 shutdown.begin();
@@ -230,20 +218,12 @@ impl Printer<Box<dyn Write>> {
 /// Returns the file that stdout is redirected to; `None` for a terminal, a pipe or a device.
 fn file_of_stdout() -> Option<File> {
     #[cfg(unix)]
-    let file = File::from(
-        std::os::fd::AsFd::as_fd(&io::stdout())
-            .try_clone_to_owned()
-            .ok()?,
-    );
+    let file = File::from(std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned().ok()?);
     #[cfg(windows)]
     let file = File::from(
-        std::os::windows::io::AsHandle::as_handle(&io::stdout())
-            .try_clone_to_owned()
-            .ok()?,
+        std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned().ok()?,
     );
-    file.metadata()
-        .is_ok_and(|found| found.is_file())
-        .then_some(file)
+    file.metadata().is_ok_and(|found| found.is_file()).then_some(file)
 }
 
 /// Returns whether stdout is a file that does not end with a line feed. The shell opens the file only for writing, so this
@@ -259,13 +239,7 @@ fn ends_within_a_line() -> io::Result<bool> {
 impl<W: Write> Printer<W> {
     /// Creates a printer that writes to `out`.
     fn new(out: W, format: RevisionFormat) -> Self {
-        Self {
-            out,
-            format,
-            has_begun: false,
-            file: None,
-            is_torn: false,
-        }
+        Self { out, format, has_begun: false, file: None, is_torn: false }
     }
 
     /// Writes a revision, and flushes the output. Returns false if the reader has closed the pipe.
@@ -368,25 +342,13 @@ fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> i
 
 /// Writes a line about the window, and a line for each group that has changed.
 fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> io::Result<()> {
-    let Revision {
-        window,
-        changes,
-        settled,
-        number,
-        ..
-    } = revision;
-    let cluster = origin
-        .cluster
-        .map(|name| format!("  {}", shown(name)))
-        .unwrap_or_default();
+    let Revision { window, changes, settled, number, .. } = revision;
+    let cluster = origin.cluster.map(|name| format!("  {}", shown(name))).unwrap_or_default();
     let state = match settled {
         true => "settled",
         false => "provisional",
     };
-    let changed: Vec<_> = changes
-        .rows()
-        .filter(|row| row.delta() != Deltas::default())
-        .collect();
+    let changed: Vec<_> = changes.rows().filter(|row| row.delta() != Deltas::default()).collect();
     let nothing = match (changed.is_empty(), number) {
         (true, 0) => ", no events",
         (true, _) => ", no changes",
@@ -397,18 +359,12 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> 
         true => format!("{}Z", end.time()),
         false => end.to_string(),
     };
-    writeln!(
-        text,
-        "{start} to {end}{cluster}  revision {number}, {state}{nothing}"
-    )?;
+    writeln!(text, "{start} to {end}{cluster}  revision {number}, {state}{nothing}")?;
     if changed.is_empty() {
         return Ok(());
     }
     // With unlimited width, no value is shortened. The lines are indented below the line about the window.
-    let screen = Screen {
-        width: Some(usize::MAX),
-        ..Screen::PLAIN
-    };
+    let screen = Screen { width: Some(usize::MAX), ..Screen::PLAIN };
     let mut lines = Vec::new();
     grid(changes, &changed, *number > 0).write(screen, &mut lines)?;
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -435,10 +391,7 @@ fn grid(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool)
             ..Cells::default()
         }
     };
-    Grid {
-        columns: names.chain(counts).collect(),
-        lines: rows.iter().map(line).collect(),
-    }
+    Grid { columns: names.chain(counts).collect(), lines: rows.iter().map(line).collect() }
 }
 
 #[cfg(test)]
@@ -462,10 +415,7 @@ mod tests {
             number: 0,
             clock_ahead_ms: 0,
         };
-        let origin = Origin {
-            cluster: None,
-            labels: &Labels::default(),
-        };
+        let origin = Origin { cluster: None, labels: &Labels::default() };
         let mut printer = Printer::new(io::sink(), RevisionFormat::Csv);
         // Writing to a file that is open for reading fails.
         printer.file = Some(File::open(&path).unwrap());
@@ -491,10 +441,7 @@ mod tests {
             number: 1,
             clock_ahead_ms: 0,
         };
-        let origin = Origin {
-            cluster: None,
-            labels: &Labels::default(),
-        };
+        let origin = Origin { cluster: None, labels: &Labels::default() };
         let mut printer = Printer::new(Vec::new(), RevisionFormat::Table);
         printer.print(&origin, &revision).unwrap();
         let text = String::from_utf8(printer.out).unwrap();
@@ -504,9 +451,6 @@ mod tests {
         }
         let is_harmless = |letter: char| letter == '\n' || !letter.is_control();
         assert!(text.chars().all(is_harmless), "{text}");
-        assert!(
-            !text.contains(['\u{202e}', '\u{200b}', '\u{200d}']),
-            "{text}"
-        );
+        assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{200d}']), "{text}");
     }
 }

@@ -86,9 +86,7 @@ fn write(path: &Path, is_forced: bool, text: &str) -> io::Result<()> {
         return Err(io::Error::other("it isn't a regular file"));
     }
     match is_forced {
-        true => replace(path, Replacement::Private, |out| {
-            out.write_all(text.as_bytes())
-        }),
+        true => replace(path, Replacement::Private, |out| out.write_all(text.as_bytes())),
         false => create(path, text.as_bytes()),
     }
 }
@@ -103,19 +101,12 @@ mod tests {
     fn a_file_is_replaced_only_with_force() {
         let folder = tempfile::tempdir().unwrap();
         let stderr = Stderr::new(true, false);
-        let mut flags = InitFlags {
-            file: folder.path().join("t.toml"),
-            rules: None,
-            force: false,
-        };
+        let mut flags = InitFlags { file: folder.path().join("t.toml"), rules: None, force: false };
         assert_eq!(run(&flags, &stderr).unwrap(), Exit::Fine);
         assert_eq!(fs::read_to_string(&flags.file).unwrap(), template());
         fs::write(&flags.file, "mine").unwrap();
         let failure = run(&flags, &stderr).unwrap_err();
-        assert!(
-            failure.text.ends_with("t.toml exists; --force replaces it"),
-            "{failure}"
-        );
+        assert!(failure.text.ends_with("t.toml exists; --force replaces it"), "{failure}");
         assert_eq!(failure.exit, Exit::Usage);
         assert_eq!(fs::read_to_string(&flags.file).unwrap(), "mine");
         flags.force = true;
@@ -130,11 +121,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().unwrap();
-        let flags = InitFlags {
-            file: folder.path().join("t.toml"),
-            rules: None,
-            force: false,
-        };
+        let flags = InitFlags { file: folder.path().join("t.toml"), rules: None, force: false };
         run(&flags, &Stderr::new(true, false)).unwrap();
         let mode = fs::metadata(&flags.file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -146,16 +133,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.toml");
         std::os::unix::fs::symlink("elsewhere", &file).unwrap();
-        let flags = InitFlags {
-            file,
-            rules: None,
-            force: true,
-        };
+        let flags = InitFlags { file, rules: None, force: true };
         let failure = run(&flags, &Stderr::new(true, false)).unwrap_err();
-        assert!(
-            failure.text.ends_with("it isn't a regular file"),
-            "{failure}"
-        );
+        assert!(failure.text.ends_with("it isn't a regular file"), "{failure}");
     }
 
     #[test]
@@ -166,11 +146,7 @@ mod tests {
         for force in [false, true] {
             let own = config.join(format!("tallyfold-{force}"));
             let file = own.join("tallyfold.toml");
-            let flags = InitFlags {
-                file: file.clone(),
-                rules: None,
-                force,
-            };
+            let flags = InitFlags { file: file.clone(), rules: None, force };
             assert_eq!(run(&flags, &stderr).unwrap(), Exit::Fine);
             assert_eq!(fs::read_to_string(&file).unwrap(), template());
             #[cfg(unix)]
@@ -180,15 +156,9 @@ mod tests {
                 assert_eq!(mode & 0o777, 0o700);
             }
             // A file can't contain another one.
-            let below = InitFlags {
-                file: file.join("t.toml"),
-                ..flags
-            };
+            let below = InitFlags { file: file.join("t.toml"), ..flags };
             let failure = run(&below, &stderr).unwrap_err();
-            assert!(
-                failure.text.starts_with("can't make the folder "),
-                "{failure}"
-            );
+            assert!(failure.text.starts_with("can't make the folder "), "{failure}");
         }
     }
 }

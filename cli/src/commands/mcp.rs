@@ -89,10 +89,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "settle",
         "For how long after a window's end its counts may still change. Such windows are provisional.",
     ),
-    (
-        "to",
-        "The end, which is excluded. The default is the last whole minute.",
-    ),
+    ("to", "The end, which is excluded. The default is the last whole minute."),
     (
         "where",
         "Keeps only counts with this value, as DIMENSION=VALUE. Several values of one dimension are alternatives; several \
@@ -362,10 +359,7 @@ struct Server(Rc<Inner>);
 /// features that this server does not offer, such as Unicode tables for the names of skills.
 impl Service<RoleServer> for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_resources()
-            .build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("tallyfold", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -422,10 +416,7 @@ impl Server {
         let version = context.meta.protocol_version();
         let known = self.supported_protocol_versions();
         if let Some(version) = version.as_ref().filter(|version| !known.contains(version)) {
-            return Err(ErrorData::unsupported_protocol_version(
-                version.clone(),
-                &known,
-            ));
+            return Err(ErrorData::unsupported_protocol_version(version.clone(), &known));
         }
         let has_session = context.peer.peer_info().is_some()
             && !matches!(request, ClientRequest::DiscoverRequest(_))
@@ -479,11 +470,7 @@ impl Server {
     ) -> Result<CallToolResult, ErrorData> {
         let Some(offer) = OFFERS.iter().find(|offer| offer.name == request.name) else {
             let known: Vec<&str> = OFFERS.iter().map(|offer| offer.name).collect();
-            let text = format!(
-                "unknown tool {:?}: want one of {}",
-                request.name,
-                known.join(", ")
-            );
+            let text = format!("unknown tool {:?}: want one of {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(text, None));
         };
         let arguments = request.arguments.unwrap_or_default();
@@ -561,10 +548,7 @@ impl Inner {
                     // Ingestion counts no errors, so ranking by errors, the default, would be meaningless.
                     flags.show.order = flags.show.order.or(Some(OrderFlag::Success));
                 }
-                cut(
-                    &counts::find(app, metric, &flags, &clusters).await?,
-                    &flags.show,
-                )
+                cut(&counts::find(app, metric, &flags, &clusters).await?, &flags.show)
             }
             "compare" => {
                 let flags: compare::CompareFlags = parsed(&line)?;
@@ -585,10 +569,7 @@ impl Inner {
                 self.hide(&mut report);
                 require_result(&report)?;
                 let pages = report.parts.iter().map(|part| {
-                    Ok(LogsOf {
-                        cluster: &part.cluster,
-                        page: audit_logs::value_of(&part.found)?,
-                    })
+                    Ok(LogsOf { cluster: &part.cluster, page: audit_logs::value_of(&part.found)? })
                 });
                 let found = valued(&LogsDocument {
                     clusters: pages.collect::<Result<_>>()?,
@@ -604,9 +585,7 @@ impl Inner {
                     cluster: &cluster.name,
                     labels: Pairs::of(&cluster.labels),
                 });
-                valued(&ClustersDocument {
-                    clusters: clusters.collect(),
-                })
+                valued(&ClustersDocument { clusters: clusters.collect() })
             }
         }
     }
@@ -619,11 +598,7 @@ impl Inner {
             let text = format!("the temporary folder (TMPDIR) can't be used: {error}");
             self.hidden(Failure::usage(text))
         };
-        let kept = self
-            .copies
-            .borrow()
-            .as_ref()
-            .map(|kept| kept.path().to_owned());
+        let kept = self.copies.borrow().as_ref().map(|kept| kept.path().to_owned());
         let folder = match kept {
             Some(folder) => folder,
             None => {
@@ -771,20 +746,14 @@ fn cut(report: &Report, flags: &ShowFlags) -> Result<Value> {
 }
 
 fn too_large(text: &str) -> Failure {
-    Failure::usage(format!(
-        "{text}; the result would be larger than {LARGEST} bytes"
-    ))
+    Failure::usage(format!("{text}; the result would be larger than {LARGEST} bytes"))
 }
 
 fn left_out<'a>(report: &'a Report, picked: &Picked) -> Vec<LeftOut<'a>> {
     let parts = report.parts.iter().enumerate();
     let of = parts.filter_map(|(place, part)| {
-        let shown: BTreeSet<usize> = picked
-            .lines
-            .iter()
-            .filter(|line| line.part == place)
-            .map(|line| line.row)
-            .collect();
+        let shown: BTreeSet<usize> =
+            picked.lines.iter().filter(|line| line.part == place).map(|line| line.row).collect();
         let rows = (0..part.found.frame().len()).filter(|row| !shown.contains(row));
         let (mut all, mut counts, mut before) = (0, Counts::default(), None);
         for row in rows {
@@ -823,9 +792,7 @@ fn counts_of(part: &Part, row: usize) -> (Counts, Option<Counts>) {
 /// Converts a document to a JSON value. Escapes invisible characters, and characters that change the layout of text.
 fn valued(document: &impl Serialize) -> Result<Value> {
     let value = serde_json::to_value(document);
-    value
-        .map(harmless)
-        .map_err(|error| Failure::new(Exit::Response, error.to_string()))
+    value.map(harmless).map_err(|error| Failure::new(Exit::Response, error.to_string()))
 }
 
 fn harmless(value: Value) -> Value {
@@ -850,10 +817,8 @@ fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
             .flat_map(|cluster| {
                 let name = cluster["cluster"].as_str().unwrap_or_default().to_owned();
                 let long = |list: &&'_ str| cluster[*list].as_array().map_or(0, Vec::len);
-                let found: Vec<_> = lists
-                    .iter()
-                    .map(|list| (long(list), name.clone(), *list))
-                    .collect();
+                let found: Vec<_> =
+                    lists.iter().map(|list| (long(list), name.clone(), *list)).collect();
                 found
             })
             .max_by_key(|(length, ..)| *length)
@@ -866,10 +831,7 @@ fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
             items.truncate(length / 2);
         }
         let left = length - length / 2;
-        match cuts
-            .iter_mut()
-            .find(|(of, what, _)| *of == name && *what == list)
-        {
+        match cuts.iter_mut().find(|(of, what, _)| *of == name && *what == list) {
             Some((.., all)) => *all += left,
             None => cuts.push((name, list, left)),
         }
@@ -949,14 +911,10 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("want one of {}", offer.arguments.join(", ")),
             };
-            return Err(Failure::usage(format!(
-                "--{name}: unknown argument; {text}"
-            )));
+            return Err(Failure::usage(format!("--{name}: unknown argument; {text}")));
         };
         if value.to_string().len() > LARGEST_ARGUMENT {
-            return Err(Failure::usage(format!(
-                "--{flag}: want at most {LARGEST_ARGUMENT} bytes"
-            )));
+            return Err(Failure::usage(format!("--{flag}: want at most {LARGEST_ARGUMENT} bytes")));
         }
         let kind = schema["type"].as_str().unwrap_or_default();
         let wanted = || {
@@ -986,11 +944,9 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 match flag.as_str() {
                     "cluster" => clusters = texts,
                     // Values in results are escaped, and a client copies them from there, so undo the escapes.
-                    "where" => line.extend(
-                        texts
-                            .iter()
-                            .map(|text| format!("--where={}", unescaped(text))),
-                    ),
+                    "where" => {
+                        line.extend(texts.iter().map(|text| format!("--where={}", unescaped(text))))
+                    }
                     _ => line.extend(texts.iter().map(|text| format!("--{flag}={text}"))),
                 }
             }
@@ -1033,10 +989,7 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
         let flags = command.map(|command| command.get_arguments());
         let flags = flags.into_iter().flatten().filter_map(|arg| {
             let name = arg.get_long()?.replace('-', "_");
-            offer
-                .arguments
-                .contains(&name.as_str())
-                .then_some((name, arg))
+            offer.arguments.contains(&name.as_str()).then_some((name, arg))
         });
         let mut properties: JsonObject = flags.map(|(name, arg)| (name, property(arg))).collect();
         if let Some(cluster) = properties.get_mut("cluster") {
@@ -1074,8 +1027,7 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
             .destructive(false)
             .idempotent(true)
             .open_world(!matches!(offer.name, "incidents" | "clusters"));
-        tool.with_annotations(annotations)
-            .with_raw_output_schema(object(output.to_value()).into())
+        tool.with_annotations(annotations).with_raw_output_schema(object(output.to_value()).into())
     });
     of.collect()
 }
@@ -1095,10 +1047,7 @@ fn property(arg: &Arg) -> Value {
     let choices = arg.get_possible_values();
     let is_closed = schema["type"] == "string" && !arg.is_hide_possible_values_set();
     if is_closed && !choices.is_empty() {
-        schema["enum"] = choices
-            .iter()
-            .map(|choice| choice.get_name().to_owned())
-            .collect();
+        schema["enum"] = choices.iter().map(|choice| choice.get_name().to_owned()).collect();
     }
     if let [default] = arg.get_default_values()
         && schema["type"] == "string"

@@ -65,9 +65,7 @@ fn with_all_options(command: Command) -> Command {
 fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
     let name = Man::new(command.clone()).get_filename();
     std::fs::write(folder.join(name), page(command)?)?;
-    let mut commands = command
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set());
+    let mut commands = command.get_subcommands().filter(|command| !command.is_hide_set());
     commands.try_for_each(|command| write_pages(command, folder))
 }
 
@@ -171,10 +169,7 @@ mod tests {
         let text = |command: &Command| String::from_utf8(page(command).unwrap()).unwrap();
         let eat = text(command.find_subcommand("eat").unwrap());
         assert!(eat.contains(".TH food-eat 1"), "{eat}");
-        assert!(
-            eat.contains(".SH EXAMPLES\n.nf\n  food eat    \\-\\-rare\n"),
-            "{eat}"
-        );
+        assert!(eat.contains(".SH EXAMPLES\n.nf\n  food eat    \\-\\-rare\n"), "{eat}");
         assert!(eat.contains("Rarely needed"), "{eat}");
         assert!(!eat.contains("\n.food"), "{eat}");
         let food = text(&command);
@@ -190,10 +185,7 @@ mod tests {
             (Document::Doctor, "doctor"),
             (Document::Explain, "explain"),
         ] {
-            let path = format!(
-                "{}/../docs/cli/{name}.schema.json",
-                env!("CARGO_MANIFEST_DIR")
-            );
+            let path = format!("{}/../docs/cli/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
             let published = std::fs::read_to_string(path).unwrap_or_default();
             let hint = "write it with scripts/declare.py";
             assert_eq!(published, schema(document), "{name}: {hint}");

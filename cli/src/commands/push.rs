@@ -66,31 +66,16 @@ pub(crate) struct PushCommand {
     #[arg(long, requires = "state", help_heading = "Following")]
     follow: bool,
     /// Where --follow keeps unsent counts and its position: a file, or a folder with a file for each named cluster
-    #[arg(
-        long,
-        value_name = "PATH",
-        requires = "follow",
-        help_heading = "Following"
-    )]
+    #[arg(long, value_name = "PATH", requires = "follow", help_heading = "Following")]
     state: Option<PathBuf>,
     /// Sends running totals of settled windows instead of revisions; they begin at 0 when --state is created
     ///
     /// Prometheus and many other OTLP destinations accept only totals. Repeated totals do no harm, so the command sends totals
     /// again after a failure.
-    #[arg(
-        long,
-        requires = "follow",
-        conflicts_with = "moved",
-        help_heading = "Following"
-    )]
+    #[arg(long, requires = "follow", conflicts_with = "moved", help_heading = "Following")]
     cumulative: bool,
     /// How often to send totals again while they stay the same [default: 1m]
-    #[arg(
-        long,
-        value_name = "TIME",
-        requires = "cumulative",
-        help_heading = "Following"
-    )]
+    #[arg(long, value_name = "TIME", requires = "cumulative", help_heading = "Following")]
     every: Option<String>,
     /// Sends what is left in --state to this destination, although the state was created for another one
     #[arg(long, requires = "state", help_heading = "Following")]
@@ -108,11 +93,7 @@ pub(crate) struct PushCommand {
     )]
     only: Vec<String>,
     /// A label for each count, such as env=production; may be repeated
-    #[arg(
-        long = "label",
-        value_name = "NAME=VALUE",
-        help_heading = "Destination"
-    )]
+    #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Destination")]
     labels: Vec<String>,
     /// The format of the report [default: table]
     #[arg(
@@ -149,9 +130,7 @@ impl PushCommand {
 /// For flags, settings and states that can't be used. In this case, this function sends nothing.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     let every = flags.every()?;
-    let destination = flags
-        .destination
-        .destination(app.loaded()?, flags.cumulative)?;
+    let destination = flags.destination.destination(app.loaded()?, flags.cumulative)?;
     let (pushed, exit) = match &flags.state {
         None => once(app, flags, &destination).await?,
         Some(state) => {
@@ -213,10 +192,7 @@ async fn once(
     flags: &PushCommand,
     destination: &Destination,
 ) -> Result<(Vec<Pushed>, Exit)> {
-    let query = QueryFlags {
-        by: flags.what.by.clone(),
-        only: flags.only.clone(),
-    };
+    let query = QueryFlags { by: flags.what.by.clone(), only: flags.only.clone() };
     let query = query.query()?;
     let options = options(flags, &query)?;
     let single = |(cluster, session)| {
@@ -233,19 +209,13 @@ async fn once(
     let all = app.sessions()?.into_iter().map(single);
     let mut all: Vec<Single<'_>> = all.collect::<Result<_>>()?;
     let shutdown = Shutdown::new();
-    let work = join_all(
-        all.iter_mut()
-            .map(|one| one.run((&options, &query), &shutdown)),
-    );
+    let work = join_all(all.iter_mut().map(|one| one.run((&options, &query), &shutdown)));
     let exit = match until_shut_down(&app.stop, &shutdown, work).await {
         Err(exit) => exit,
         Ok(outcomes) => exit_of(&outcomes, &shutdown),
     };
     let pushed = all.into_iter().filter_map(|one| {
-        Some(Pushed {
-            cluster: one.cluster.name,
-            report: one.push?.report().clone(),
-        })
+        Some(Pushed { cluster: one.cluster.name, report: one.push?.report().clone() })
     });
     Ok((pushed.collect(), exit))
 }
@@ -390,24 +360,12 @@ fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
     if pushed.is_empty() {
         return Ok(());
     }
-    let width = pushed
-        .iter()
-        .map(|one| one.cluster.len())
-        .max()
-        .unwrap_or(0)
-        .max("cluster".len());
-    writeln!(
-        out,
-        "{:width$}  messages     samples  retries  rejected  unsure",
-        "cluster"
-    )?;
+    let width = pushed.iter().map(|one| one.cluster.len()).max().unwrap_or(0).max("cluster".len());
+    writeln!(out, "{:width$}  messages     samples  retries  rejected  unsure", "cluster")?;
     for Pushed { cluster, report } in pushed {
         // A destination may reject points without reporting their number. Each such response counts as one rejected point.
-        let rejected: u64 = report
-            .rejected
-            .iter()
-            .map(|rejected| rejected.points.unwrap_or(1))
-            .sum();
+        let rejected: u64 =
+            report.rejected.iter().map(|rejected| rejected.points.unwrap_or(1)).sum();
         writeln!(
             out,
             "{cluster:width$}  {:>8}  {:>10}  {:>7}  {rejected:>8}  {:>6}",

@@ -136,12 +136,7 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     fn of(app: &'a App, flags: &RunCommand) -> Result<Self> {
         let settings = app.loaded()?;
-        let RunParts {
-            push,
-            check,
-            dashboard,
-            ..
-        } = &settings.run;
+        let RunParts { push, check, dashboard, .. } = &settings.run;
         if push.is_empty() && !check && dashboard.is_none() {
             let file = settings.file.as_ref();
             let place = file.map_or("the configuration".into(), |file| file.to_string_lossy());
@@ -219,8 +214,7 @@ impl Process<'_> {
                     // full disk.
                     None => {
                         let seconds = RESTART_PAUSE.as_secs();
-                        app.stderr
-                            .error(format_args!("{failure}; retrying in {seconds} s"));
+                        app.stderr.error(format_args!("{failure}; retrying in {seconds} s"));
                         let flags = self.flags;
                         let hangups = (&mut self.hangups, &*self.is_reloaded);
                         let shutdown = Shutdown::new();
@@ -241,33 +235,20 @@ impl Process<'_> {
         let folder = &flags.state;
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::file("make the folder", folder, &error))?;
-        let Wanted {
-            pushes,
-            mut checking,
-            dashboard,
-        } = Wanted::of(app, flags)?;
+        let Wanted { pushes, mut checking, dashboard } = Wanted::of(app, flags)?;
         let follow = flags.serving.follow.options(None, unix_ms())?;
         let mut by = vec![(follow.metric, follow.dimensions.clone())];
-        let follower = Reader {
-            settle_ms: follow.settle_ms,
-            looks_back: false,
-        };
+        let follower = Reader { settle_ms: follow.settle_ms, looks_back: false };
         let mut readers = vec![follower; 1 + pushes.len()];
         if let Some(checking) = &mut checking {
             checking.try_states()?;
             by.extend(checking.by(follow.window));
-            readers.push(Reader {
-                looks_back: true,
-                ..follower
-            });
+            readers.push(Reader { looks_back: true, ..follower });
         }
         if dashboard.is_some() {
             // The dashboard has no flag for the settle time, so use the default.
             let usual = FollowOptions::new(follow.metric, follow.start, &[], follow.window);
-            readers.push(Reader {
-                settle_ms: usual.settle_ms,
-                looks_back: true,
-            });
+            readers.push(Reader { settle_ms: usual.settle_ms, looks_back: true });
         }
         let (mut of_totals, mut of_checks, mut of_pages) = (Vec::new(), Vec::new(), Vec::new());
         let (mut parts, mut meters) = (Vec::new(), Vec::new());
@@ -349,17 +330,9 @@ impl Process<'_> {
             let checking = checking.as_ref();
             let checking = checking.map(|checking| checking.run(&of_checks, &shutdown));
             let pages = dashboard.map(|dashboard| dashboard.serve(shutdown.begun()));
-            let other_parts = join3(
-                pushing,
-                OptionFuture::from(checking),
-                OptionFuture::from(pages),
-            );
-            let reloaded = reloaded(
-                app,
-                flags,
-                (&mut self.hangups, &self.is_reloaded),
-                &shutdown,
-            );
+            let other_parts =
+                join3(pushing, OptionFuture::from(checking), OptionFuture::from(pages));
+            let reloaded = reloaded(app, flags, (&mut self.hangups, &self.is_reloaded), &shutdown);
             let (results, _, next) = join3(totals.run(app, &shutdown), other_parts, reloaded).await;
             (results, next)
         };
@@ -404,8 +377,7 @@ async fn reloaded(
 /// Reports that a new configuration can't be used and that `app` keeps its settings.
 fn keep(app: &App, is_reloaded: &Cell<bool>, failure: &Failure) {
     is_reloaded.set(false);
-    app.stderr
-        .error(format_args!("the configuration stays as it was: {failure}"));
+    app.stderr.error(format_args!("the configuration stays as it was: {failure}"));
     app.stderr.suggest(failure);
 }
 
@@ -418,10 +390,7 @@ fn united(lists: &[(Metric, Vec<Dimension>)]) -> Vec<(Metric, Vec<Dimension>)> {
         (metric, all.filter(|one| listed.contains(one)).collect())
     };
     let metrics = [Metric::EventDelivery, Metric::EventIngestion].map(of);
-    metrics
-        .into_iter()
-        .filter(|(_, by): &(_, Vec<_>)| !by.is_empty())
-        .collect()
+    metrics.into_iter().filter(|(_, by): &(_, Vec<_>)| !by.is_empty()).collect()
 }
 
 const RELOADED: Meter = Meter::gauge(
@@ -442,10 +411,7 @@ const PUSHES: [PushMeter; 5] = [
         |progress, _| i64::from(progress.failures_in_a_row.get() == 0),
     ),
     (
-        Meter::counter(
-            "tallyfold_run_push_failures",
-            "How often the push has failed",
-        ),
+        Meter::counter("tallyfold_run_push_failures", "How often the push has failed"),
         |progress, _| i64::try_from(progress.failures.get()).unwrap_or(i64::MAX),
     ),
     (
@@ -456,10 +422,7 @@ const PUSHES: [PushMeter; 5] = [
         |progress, _| i64::try_from(progress.unacknowledged.get()).unwrap_or(i64::MAX),
     ),
     (
-        Meter::counter(
-            "tallyfold_run_push_samples",
-            "Samples that the destination has accepted",
-        ),
+        Meter::counter("tallyfold_run_push_samples", "Samples that the destination has accepted"),
         |progress, _| i64::try_from(progress.samples.get()).unwrap_or(i64::MAX),
     ),
     (
@@ -490,10 +453,8 @@ const CHECK_HEALTHY: Meter = Meter::gauge(
     "tallyfold_run_check_healthy",
     "Whether the last check of each cluster read, judged and stored everything, and each receiver accepted its messages: 1 or 0",
 );
-const CHECK_FAILURES: Meter = Meter::counter(
-    "tallyfold_run_check_failures",
-    "Failed checks of all clusters",
-);
+const CHECK_FAILURES: Meter =
+    Meter::counter("tallyfold_run_check_failures", "Failed checks of all clusters");
 const CHECK_AGE: Meter = Meter::seconds(
     "tallyfold_run_check_age_seconds",
     "Time since the last successful check, or since the start or reload if none succeeded, for the cluster where this time is longest",

@@ -48,10 +48,7 @@ const LONGEST_BODY: usize = 1_000_000;
 const CORS: [(&str, &str); 6] = [
     ("access-control-allow-origin", "*"),
     ("access-control-allow-methods", "GET, POST"),
-    (
-        "access-control-allow-headers",
-        "authorization, content-type",
-    ),
+    ("access-control-allow-headers", "authorization, content-type"),
     ("access-control-allow-private-network", "true"),
     ("access-control-expose-headers", "date, retry-after"),
     ("access-control-max-age", "600"),
@@ -110,9 +107,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
         None => {
             // Ignores errors: the reader of the address may have closed the pipe.
             let _ = print_settings(&url, &settings);
-            server
-                .serve(handler, async { _ = stop.asked().await })
-                .await;
+            server.serve(handler, async { _ = stop.asked().await }).await;
             Ok(Exit::Fine)
         }
         Some((program, arguments)) => {
@@ -160,10 +155,7 @@ fn settings(options: &SandboxOptions) -> Settings {
         // The secret of a sandbox is public.
         ("client_secret", options.client_secret.expose().to_owned()),
         ("control_audience", options.control_audience.clone()),
-        (
-            "orchestration_audience",
-            options.orchestration_audience.clone(),
-        ),
+        ("orchestration_audience", options.orchestration_audience.clone()),
     ]
 }
 
@@ -171,8 +163,7 @@ fn settings(options: &SandboxOptions) -> Settings {
 fn variables(url: &str, settings: &Settings) -> Vec<(String, String)> {
     let addresses = ["cluster_endpoint", "base_url", "auth_url"].map(|name| (name, url.to_owned()));
     let all = addresses.into_iter().chain(settings.clone());
-    all.map(|(name, value)| (format!("TALLYFOLD_{}", name.to_ascii_uppercase()), value))
-        .collect()
+    all.map(|(name, value)| (format!("TALLYFOLD_{}", name.to_ascii_uppercase()), value)).collect()
 }
 
 fn print_settings(url: &str, settings: &Settings) -> io::Result<()> {
@@ -233,10 +224,7 @@ fn code_of(status: ExitStatus) -> Exit {
     #[cfg(not(unix))]
     let signal: Option<i32> = None;
     let code = status.code().or_else(|| signal.map(|signal| 128 + signal));
-    Exit::Other(
-        code.and_then(|code| u8::try_from(code).ok())
-            .unwrap_or(u8::MAX),
-    )
+    Exit::Other(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
 async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<Incoming>) -> Answer {
@@ -251,9 +239,7 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
     let headers = texts_of(&head.headers);
     let target = target_of(&head.uri);
     let answer =
-        sandbox
-            .borrow_mut()
-            .handle(head.method.as_str(), target, &headers, &body, clock.now());
+        sandbox.borrow_mut().handle(head.method.as_str(), target, &headers, &body, clock.now());
     sleep(Duration::from_millis(answer.delay_ms.into())).await;
     with_cors(response_of(answer))
 }
@@ -290,7 +276,5 @@ fn response_of(answer: SandboxResponse) -> Answer {
             StreamBody::new(sent.chain(cut)).boxed_unsync()
         }
     };
-    response
-        .body(body)
-        .unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
+    response.body(body).unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
 }

@@ -161,8 +161,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     let (host, port) = listening(&flags.listen)?;
     let mut totals = Totals::open(app, flags, state, app.sessions()?, Box::new(|_| ())).await?;
     let server = Server::listen(&host, port).await?;
-    app.stderr
-        .note(format_args!("serving {}/metrics", server.url()));
+    app.stderr.note(format_args!("serving {}/metrics", server.url()));
     totals.announce(app);
     let shutdown = Shutdown::new();
     let mut results = Vec::new();
@@ -226,11 +225,7 @@ impl Totals {
             rendered: RefCell::default(),
             scrapes: Arc::new(Semaphore::new(MOST_SCRAPES)),
         });
-        Ok(Self {
-            site,
-            followings,
-            first,
-        })
+        Ok(Self { site, followings, first })
     }
 
     /// Writes a note about when the first counters appear.
@@ -311,9 +306,7 @@ async fn begin(
     let meters = Rc::new(RefCell::new(Meters::new(clock.now().monotonic_ms)));
     let measured = Rc::clone(&meters);
     session.watch(Box::new(move |attempt| {
-        measured
-            .borrow_mut()
-            .take(attempt, clock.now().monotonic_ms);
+        measured.borrow_mut().take(attempt, clock.now().monotonic_ms);
     }));
     let options = flags.follow.options(ledger.state(), unix_ms())?;
     let following = Following::new(session, &options, Some(&file))?;
@@ -350,9 +343,7 @@ fn stale_ms(flags: &ServingFlags) -> Result<u64> {
     let window_ms = u64::from(options.window.seconds()) * 1000;
     let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
     let pauses_ms = reread_ms.saturating_mul(2);
-    Ok(pauses_ms
-        .saturating_add(options.settle_ms)
-        .saturating_add(options.delay_ms))
+    Ok(pauses_ms.saturating_add(options.settle_ms).saturating_add(options.delay_ms))
 }
 
 /// Returns the response to a request.
@@ -370,19 +361,16 @@ pub(super) fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut refusal = plain(StatusCode::METHOD_NOT_ALLOWED, "Want GET or HEAD.\n");
-        refusal
-            .headers_mut()
-            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return refusal;
     }
     match path {
         "/metrics" => metrics(site, request),
         "/healthz" | "/-/ready" => health(site),
         "/-/healthy" => plain(StatusCode::OK, "ok\n"),
-        _ => plain(
-            StatusCode::OK,
-            "tallyfold: /metrics for scrapes, /healthz for health checks.\n",
-        ),
+        _ => {
+            plain(StatusCode::OK, "tallyfold: /metrics for scrapes, /healthz for health checks.\n")
+        }
     }
 }
 
@@ -391,12 +379,8 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     let format = wanted(accept.filter_map(|value| value.to_str().ok()));
     let is_packed = takes_gzip(request.headers());
     let Ok(permit) = Arc::clone(&site.scrapes).try_acquire_owned() else {
-        let mut busy = plain(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Too many scrapes at once.\n",
-        );
-        busy.headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        let mut busy = plain(StatusCode::SERVICE_UNAVAILABLE, "Too many scrapes at once.\n");
+        busy.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         return busy;
     };
     let bytes = match rendered(site, format, is_packed) {
@@ -429,13 +413,7 @@ fn rendered(site: &Site, format: ScrapeFormat, is_packed: bool) -> Result<Bytes,
         true => Bytes::from(packed(text.as_bytes())),
         false => text.into(),
     };
-    all.push(Rendered {
-        format,
-        is_packed,
-        at_ms,
-        changes,
-        bytes: bytes.clone(),
-    });
+    all.push(Rendered { format, is_packed, at_ms, changes, bytes: bytes.clone() });
     Ok(bytes)
 }
 
@@ -497,10 +475,7 @@ fn health(site: &Site) -> Answer {
     let complaints: Vec<String> = site.exporters.iter().filter_map(complaint).collect();
     match complaints.is_empty() {
         true => plain(StatusCode::OK, "ok\n"),
-        false => plain(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("{}\n", complaints.join("; ")),
-        ),
+        false => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", complaints.join("; "))),
     }
 }
 
@@ -526,25 +501,13 @@ mod tests {
         for (accept, media) in [
             (prometheus, ScrapeFormat::OpenMetrics),
             // What VictoriaMetrics, curl and a browser send.
-            (
-                "text/plain;version=0.0.4;q=1,*/*;q=0.1",
-                ScrapeFormat::Prometheus,
-            ),
+            ("text/plain;version=0.0.4;q=1,*/*;q=0.1", ScrapeFormat::Prometheus),
             ("*/*", ScrapeFormat::Prometheus),
-            (
-                "text/html,application/xhtml+xml,*/*;q=0.8",
-                ScrapeFormat::Prometheus,
-            ),
+            ("text/html,application/xhtml+xml,*/*;q=0.8", ScrapeFormat::Prometheus),
             ("", ScrapeFormat::Prometheus),
-            (
-                "application/openmetrics-text; version=2.0.0",
-                ScrapeFormat::Prometheus,
-            ),
+            ("application/openmetrics-text; version=2.0.0", ScrapeFormat::Prometheus),
             ("application/openmetrics-text;q=0", ScrapeFormat::Prometheus),
-            (
-                "application/openmetrics-text;q=0.3,text/plain;q=0.5",
-                ScrapeFormat::Prometheus,
-            ),
+            ("application/openmetrics-text;q=0.3,text/plain;q=0.5", ScrapeFormat::Prometheus),
             ("Application/OpenMetrics-Text", ScrapeFormat::OpenMetrics),
         ] {
             assert_eq!(wanted([accept].into_iter()), media, "{accept}");

@@ -74,10 +74,9 @@ fn list(trust: &Trust, stderr: &Stderr) -> Result<Exit> {
             Ok(Ok(Verdict::Exposed)) => {
                 stderr.warning(format_args!("{} {EXPOSED}", path.display()));
             }
-            Ok(_) => stderr.warning(format_args!(
-                "{} has changed since you trusted it",
-                path.display()
-            )),
+            Ok(_) => {
+                stderr.warning(format_args!("{} has changed since you trusted it", path.display()))
+            }
             Err(failure) => stderr.warning(failure),
         }
     }

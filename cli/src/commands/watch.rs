@@ -94,10 +94,8 @@ impl Flags for Waiting {
 
     const NAMES: &'static [&'static str] = &["concurrency", "patience_ms"];
     const HEADING: &'static str = "Reading";
-    const COMPUTED: &'static [(&'static str, &'static str)] = &[(
-        "patience_ms",
-        "15m for the first reading, then without limit; 0s with --once",
-    )];
+    const COMPUTED: &'static [(&'static str, &'static str)] =
+        &[("patience_ms", "15m for the first reading, then without limit; 0s with --once")];
 }
 
 /// The validated query and options.
@@ -207,8 +205,7 @@ fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
     for (id, of) in (0..).zip(series.windows()) {
         view.settle(of.window, rows(series, id), !of.provisional, now_ms);
         if !of.complete {
-            view.history
-                .fail(of.window, "part of it is missing".to_owned());
+            view.history.fail(of.window, "part of it is missing".to_owned());
         }
     }
     for gap in &part.gaps {
@@ -270,16 +267,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
     collect.finest = step.min(TimeStep::MINUTE);
     collect.keep = Keep::Step(step);
     collect.settle_ms = follow.settle_ms;
-    Ok(Plan {
-        metric,
-        query,
-        step,
-        windows,
-        follow,
-        collect,
-        range,
-        now_ms,
-    })
+    Ok(Plan { metric, query, step, windows, follow, collect, range, now_ms })
 }
 
 /// Returns the number of windows in the time span of `--since`.
@@ -292,7 +280,5 @@ fn windows(since: &str, step: TimeStep) -> Result<usize> {
     let ms = text::milliseconds(since).ok_or_else(wanted)?;
     let windows = ms.div_ceil(u64::from(step.seconds()) * 1_000);
     let windows = (1..=MOST_WINDOWS).contains(&windows).then_some(windows);
-    windows
-        .and_then(|windows| usize::try_from(windows).ok())
-        .ok_or_else(wanted)
+    windows.and_then(|windows| usize::try_from(windows).ok()).ok_or_else(wanted)
 }

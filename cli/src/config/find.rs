@@ -143,11 +143,7 @@ fn read(path: &Path) -> io::Result<Result<Found>> {
         let text = format!("want at most {MOST_BYTES} bytes");
         return Ok(Err(refused(&text)));
     };
-    Ok(Ok(Found {
-        path: path.to_owned(),
-        bytes,
-        distrust: distrust(&metadata),
-    }))
+    Ok(Ok(Found { path: path.to_owned(), bytes, distrust: distrust(&metadata) }))
 }
 
 /// The configurations that the user trusts.
@@ -189,11 +185,7 @@ impl Trust {
             });
         }
         let is_known = self.list()?.contains(&path);
-        Ok(if is_known {
-            Verdict::Changed
-        } else {
-            Verdict::Unknown
-        })
+        Ok(if is_known { Verdict::Changed } else { Verdict::Unknown })
     }
 
     /// Trusts a configuration with its current content only.
@@ -364,9 +356,7 @@ mod tests {
     #[test]
     fn only_the_content_that_was_trusted_is_trusted() {
         let folder = tempfile::tempdir().unwrap();
-        let trust = Trust {
-            folder: folder.path().join("data/trusted"),
-        };
+        let trust = Trust { folder: folder.path().join("data/trusted") };
         let path = folder.path().join("tallyfold.toml");
         let verdict = |bytes: &[u8]| trust.verdict(&path, bytes).unwrap();
         assert_eq!(verdict(b"a = 1"), Verdict::Unknown);
@@ -390,9 +380,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().unwrap();
-        let trust = Trust {
-            folder: folder.path().join("trusted"),
-        };
+        let trust = Trust { folder: folder.path().join("trusted") };
         let path = folder.path().join("tallyfold.toml");
         trust.allow(&path, b"a = 1").unwrap();
         let entry = trust.entry(&known_path(&path).unwrap(), b"a = 1");
@@ -407,9 +395,7 @@ mod tests {
     #[test]
     fn a_link_to_a_trusted_file_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
-        let trust = Trust {
-            folder: folder.path().join("trusted"),
-        };
+        let trust = Trust { folder: folder.path().join("trusted") };
         let path = folder.path().join("tallyfold.toml");
         fs::write(&path, "a = 1").unwrap();
         trust.allow(&path, b"a = 1").unwrap();
@@ -430,11 +416,7 @@ mod tests {
             (1000, 1000, 0o664, false),
             (0, 1000, 0o666, false),
         ] {
-            assert_eq!(
-                why(owner, us, mode).is_none(),
-                is_trusted,
-                "{owner} {us} {mode:o}"
-            );
+            assert_eq!(why(owner, us, mode).is_none(), is_trusted, "{owner} {us} {mode:o}");
         }
     }
 }

@@ -17,12 +17,8 @@ use crate::failure::Result;
 
 /// Client options that are not keys of a configuration: they are for web apps, and for programs that get tokens
 /// themselves.
-const NOT_IN_FILES: [&str; 4] = [
-    "host_tokens",
-    "tokenless",
-    "in_browser",
-    "dangerously_allow_browser",
-];
+const NOT_IN_FILES: [&str; 4] =
+    ["host_tokens", "tokenless", "in_browser", "dangerously_allow_browser"];
 
 /// A kind of section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +109,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         }
         Section::Defaults | Section::Cluster => keys.extend(declared_keys::<MachineOptions>()),
         Section::Check => {
-            return ["rules", "state", "history"]
-                .map(|name| key(name, Form::Path))
-                .into();
+            return ["rules", "state", "history"].map(|name| key(name, Form::Path)).into();
         }
         Section::Run => {
             return vec![
@@ -129,11 +123,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             let own = kind.own_options();
             let common = ["url", "headers", "allow_http"];
             let is_key = |key: &Key| common.contains(&key.name) || own.contains(&key.name);
-            keys.extend(
-                declared_keys::<ReceiverOptions>()
-                    .into_iter()
-                    .filter(is_key),
-            );
+            keys.extend(declared_keys::<ReceiverOptions>().into_iter().filter(is_key));
             for key in keys.iter_mut().filter(|key| key.name == "template") {
                 key.form = Form::Path;
             }
@@ -265,9 +255,7 @@ fn nested(table: &Table<'_>, arguments: &'static [Argument], reading: &mut Readi
     let names: Vec<&str> = arguments.iter().map(toml_name).collect();
     let mut given = Given::default();
     for entry in table.entries() {
-        let argument = arguments
-            .iter()
-            .find(|argument| toml_name(argument) == entry.name);
+        let argument = arguments.iter().find(|argument| toml_name(argument) == entry.name);
         let argument = argument.ok_or_else(|| entry.unknown_key(&names))?;
         let raw = declared_value(&entry, argument, reading)?;
         given.set(entry.name, raw, entry.place().into());
@@ -277,8 +265,7 @@ fn nested(table: &Table<'_>, arguments: &'static [Argument], reading: &mut Readi
 
 fn seconds(entry: &Entry<'_>) -> Result<i128> {
     let ms = milliseconds(entry.text(WANT_TIME)?).filter(|ms| ms % 1_000 == 0);
-    ms.map(|ms| i128::from(ms / 1_000))
-        .ok_or_else(|| entry.wrong(WANT_TIME).into())
+    ms.map(|ms| i128::from(ms / 1_000)).ok_or_else(|| entry.wrong(WANT_TIME).into())
 }
 
 fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw> {
@@ -301,26 +288,14 @@ fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw
 
 /// Returns whether the name of a header suggests that its value is a credential.
 fn is_secret(name: &str) -> bool {
-    let words = [
-        "auth",
-        "cookie",
-        "credential",
-        "key",
-        "passw",
-        "secret",
-        "session",
-        "signature",
-        "token",
-    ];
+    let words =
+        ["auth", "cookie", "credential", "key", "passw", "secret", "session", "signature", "token"];
     words.iter().any(|word| name.contains(word))
 }
 
 fn labels(entry: &Entry<'_>) -> Result<Raw> {
     let mut given = Given::default();
-    for label in entry
-        .table("want labels, such as { region = \"eu\" }")?
-        .entries()
-    {
+    for label in entry.table("want labels, such as { region = \"eu\" }")?.entries() {
         let text = label.text("want text")?.to_owned();
         let pair = [(label.name.to_owned(), text.clone())];
         if let Err(error) = tallyfold_export::Labels::new(pair) {
@@ -352,11 +327,8 @@ fn has_user(address: &str) -> bool {
 /// Reads the place of a secret, such as `{ env = "NAME" }`.
 fn place_in(entry: &Entry<'_>, reading: &mut Reading) -> Result<Place> {
     let entries = entry.table(WANT_PLACE)?.entries();
-    let known = [
-        ("env", SecretIn::Variable),
-        ("file", SecretIn::File),
-        ("command", SecretIn::Command),
-    ];
+    let known =
+        [("env", SecretIn::Variable), ("file", SecretIn::File), ("command", SecretIn::Command)];
     let mut places = Vec::new();
     for place in &entries {
         let found = known.iter().find(|(name, _)| *name == place.name);
@@ -403,9 +375,9 @@ fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
         return Err(entry.wrong(WANT_COMMAND).into());
     }
     match &reading.distrust {
-        Some(why) => Err(entry
-            .wrong(format_args!("commands in this file are not run: {why}"))
-            .into()),
+        Some(why) => {
+            Err(entry.wrong(format_args!("commands in this file are not run: {why}")).into())
+        }
         None => Ok(program),
     }
 }
@@ -416,15 +388,10 @@ fn resolved_path(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
         return Err(entry.wrong("want the path of a file").into());
     }
     let folder = entry.file().and_then(Path::parent).unwrap_or(Path::new(""));
-    Ok(
-        match text
-            .strip_prefix("~/")
-            .and_then(|rest| Some(std::env::home_dir()?.join(rest)))
-        {
-            Some(path) => path,
-            None => folder.join(text),
-        },
-    )
+    Ok(match text.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest))) {
+        Some(path) => path,
+        None => folder.join(text),
+    })
 }
 
 fn source(place: Place) -> Raw {
@@ -447,20 +414,14 @@ mod tests {
             assert_ne!(is_key, is_excluded, "{name}");
         }
         for name in NOT_IN_FILES {
-            assert!(
-                MachineOptions::ARGUMENTS
-                    .iter()
-                    .any(|argument| argument.name == name)
-            );
+            assert!(MachineOptions::ARGUMENTS.iter().any(|argument| argument.name == name));
         }
     }
 
     #[test]
     fn the_only_secret_options_are_client_secret_and_routing_key() {
         let secrets = |arguments: &'static [Argument]| {
-            let secrets = arguments
-                .iter()
-                .filter(|argument| matches!(argument.kind, Kind::Secret));
+            let secrets = arguments.iter().filter(|argument| matches!(argument.kind, Kind::Secret));
             secrets.map(|argument| argument.name).collect::<Vec<_>>()
         };
         assert_eq!(secrets(MachineOptions::ARGUMENTS), [CLIENT_SECRET]);
@@ -485,13 +446,7 @@ mod tests {
 
     #[test]
     fn headers_that_contain_credentials_are_recognized() {
-        for name in [
-            "authorization",
-            "x-api-key",
-            "dd-api-key",
-            "x-vault-token",
-            "cookie",
-        ] {
+        for name in ["authorization", "x-api-key", "dd-api-key", "x-vault-token", "cookie"] {
             assert!(is_secret(name), "{name}");
         }
         for name in ["x-team", "user-agent", "x-scope-orgid"] {

@@ -157,10 +157,7 @@ fn selected(
     mut clusters: Vec<Named>,
     written: &Written,
 ) -> Result<Vec<Named>> {
-    let names: Vec<&str> = clusters
-        .iter()
-        .map(|cluster| cluster.name.as_str())
-        .collect();
+    let names: Vec<&str> = clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     for name in &flags.cluster {
         if !names.contains(&name.as_str()) {
             let near = match nearest(name, &names) {
@@ -211,11 +208,7 @@ fn environment(named: &[String], variables: Variables<'_>) -> Result<Given> {
             (Ok(value), Kind::Secret) => Raw::Secret(value.into()),
             (Ok(value), _) => Raw::Text(value),
         };
-        given.set(
-            argument.spelled(Spelling::Toml),
-            raw,
-            Origin::Variable(variable),
-        );
+        given.set(argument.spelled(Spelling::Toml), raw, Origin::Variable(variable));
     }
     Ok(given)
 }
@@ -224,16 +217,10 @@ fn environment(named: &[String], variables: Variables<'_>) -> Result<Given> {
 fn of_flags(flags: &ServiceFlags) -> Given {
     let mut given = flags.client.given.clone();
     let file = flags.client_secret_file.clone().map(Place::File);
-    let command = flags
-        .client_secret_command
-        .clone()
-        .map(|text| Place::Command(Program::Shell(text)));
+    let command =
+        flags.client_secret_command.clone().map(|text| Place::Command(Program::Shell(text)));
     if let Some(place) = file.or(command) {
-        given.set(
-            CLIENT_SECRET,
-            Raw::Source(Arc::new(Source::new(place))),
-            Origin::Flag,
-        );
+        given.set(CLIENT_SECRET, Raw::Source(Arc::new(Source::new(place))), Origin::Flag);
     }
     if let Some(path) = &flags.ca_file {
         given.set("ca_file", Raw::Path(path.clone()), Origin::Flag);
@@ -265,10 +252,8 @@ fn no_address(written: Option<&Written>) -> Failure {
         Some(written) => format!("{} has no section [cluster.NAME]", written.path.display()),
         None => {
             let places = usual_places();
-            let places: Vec<String> = places
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
+            let places: Vec<String> =
+                places.iter().map(|path| path.display().to_string()).collect();
             format!("there is no configuration ({})", places.join(", "))
         }
     };
@@ -321,9 +306,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
         let variables: HashMap<&str, &str> = variables.iter().copied().collect();
         put_together(&line.service, written, &|name| {
             let value = variables.get(name);
-            value
-                .map(|value| (*value).to_owned())
-                .ok_or(VarError::NotPresent)
+            value.map(|value| (*value).to_owned()).ok_or(VarError::NotPresent)
         })
     }
 
@@ -361,10 +344,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
             command.get_matches_from(["tallyfold".as_ref(), address, "--ca-file".as_ref(), path]);
         let line = Line::from_arg_matches(&matches).unwrap();
         let settings = put_together(&line.service, None, &|_| Err(VarError::NotPresent)).unwrap();
-        assert_eq!(
-            settings.clusters[0].network.ca_file.as_deref(),
-            Some(path.as_ref())
-        );
+        assert_eq!(settings.clusters[0].network.ca_file.as_deref(), Some(path.as_ref()));
     }
 
     #[test]
@@ -379,10 +359,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
             assert_eq!(settings.clusters[0].name, "default");
             assert_eq!(settings.file, None);
             assert!(!format!("{settings:?}").contains("canary"), "{settings:?}");
-            assert_eq!(
-                client(&settings, 0).client_secret.unwrap().expose(),
-                "canary"
-            );
+            assert_eq!(client(&settings, 0).client_secret.unwrap().expose(), "canary");
         }
         // `[defaults]` of a file without clusters applies, too.
         let settings = loaded(Some("[defaults]\nmax_retries = 7"), &variables, &[]).unwrap();
@@ -412,9 +389,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
         ] {
             let failure = wrong(Some(TWO), &[], &[flag, value]);
             assert!(
-                failure
-                    .text
-                    .starts_with(&format!("{flag}: 2 clusters are queried")),
+                failure.text.starts_with(&format!("{flag}: 2 clusters are queried")),
                 "{failure}"
             );
             loaded(Some(TWO), &[], &["--cluster", "us", flag, value]).unwrap();
@@ -435,10 +410,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
         let settings = loaded(Some(text), &variables, &[]).unwrap();
         assert_eq!(settings.clusters.len(), 2);
         let settings = loaded(Some(text), &variables, &["--cluster", "us"]).unwrap();
-        assert_eq!(
-            client(&settings, 0).client_secret.unwrap().expose(),
-            "tallyfold-cli"
-        );
+        assert_eq!(client(&settings, 0).client_secret.unwrap().expose(), "tallyfold-cli");
     }
 
     #[test]
@@ -451,47 +423,24 @@ client_secret_env = 'CARGO_PKG_VERSION'
         };
         assert_eq!(names(&[]), ["eu", "us"]);
         assert_eq!(names(&["--cluster", "us"]), ["us"]);
-        assert_eq!(
-            names(&["--cluster", "us", "--cluster", "eu", "--cluster", "us"]),
-            ["eu", "us"]
-        );
+        assert_eq!(names(&["--cluster", "us", "--cluster", "eu", "--cluster", "us"]), ["eu", "us"]);
         for (name, expected) in [
-            (
-                "ue",
-                "--cluster ue: there is no such cluster; did you mean eu? t.toml has eu, us",
-            ),
-            (
-                "asia",
-                "--cluster asia: there is no such cluster; t.toml has eu, us",
-            ),
-            (
-                "default",
-                "--cluster default: there is no such cluster; t.toml has eu, us",
-            ),
+            ("ue", "--cluster ue: there is no such cluster; did you mean eu? t.toml has eu, us"),
+            ("asia", "--cluster asia: there is no such cluster; t.toml has eu, us"),
+            ("default", "--cluster default: there is no such cluster; t.toml has eu, us"),
         ] {
             assert_eq!(wrong(Some(TWO), &[], &["--cluster", name]).text, expected);
         }
         let failure = wrong(None, &[], &["--cluster", "eu"]);
-        assert!(
-            failure
-                .text
-                .starts_with("--cluster eu: there is no configuration"),
-            "{failure}"
-        );
+        assert!(failure.text.starts_with("--cluster eu: there is no configuration"), "{failure}");
         let failure = wrong(Some(""), &[], &["--cluster", "eu"]);
-        assert_eq!(
-            failure.text,
-            "--cluster eu: t.toml has no section [cluster.eu]"
-        );
+        assert_eq!(failure.text, "--cluster eu: t.toml has no section [cluster.eu]");
     }
 
     #[test]
     fn without_a_service_the_error_suggests_init() {
         for (file, expected) in [
-            (
-                None,
-                "no service is configured: there is no configuration (tallyfold.toml, ",
-            ),
+            (None, "no service is configured: there is no configuration (tallyfold.toml, "),
             (
                 Some("[defaults]\n"),
                 "no service is configured: t.toml has no section [cluster.NAME], and neither",

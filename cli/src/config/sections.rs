@@ -61,14 +61,8 @@ pub(crate) struct Named {
 pub(crate) fn read(found: &Found) -> Result<Written> {
     let text = text_of(&found.path, &found.bytes)?;
     let document = Document::parse(Some(&found.path), text)?;
-    let mut reading = Reading {
-        distrust: found.distrust.clone(),
-        ..Reading::default()
-    };
-    let mut written = Written {
-        path: found.path.clone(),
-        ..Written::default()
-    };
+    let mut reading = Reading { distrust: found.distrust.clone(), ..Reading::default() };
+    let mut written = Written { path: found.path.clone(), ..Written::default() };
     let (mut pushes, mut run) = (Vec::new(), Given::default());
     for entry in document.root().entries() {
         match entry.name {
@@ -134,11 +128,7 @@ fn names<T: PartialEq>(
     find: impl Fn(&str) -> std::result::Result<T, &'static str>,
 ) -> Result<Vec<T>> {
     let mut found = Vec::new();
-    let Some(Setting {
-        raw: Raw::List(items),
-        origin,
-    }) = list
-    else {
+    let Some(Setting { raw: Raw::List(items), origin }) = list else {
         return Ok(found);
     };
     for item in items {
@@ -229,18 +219,12 @@ fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> R
     for name in ["ca_file", "proxy", "labels", "format", "template"] {
         given.take(name);
     }
-    given
-        .check::<T>()
-        .map_err(|error| as_failure(&given, section, error))
+    given.check::<T>().map_err(|error| as_failure(&given, section, error))
 }
 
 fn places(mut given: Given) -> CheckPlaces {
     let mut path = |name: &str| path_of(given.take(name).map(|setting| setting.raw));
-    CheckPlaces {
-        rules: path("rules"),
-        state: path("state"),
-        history: path("history"),
-    }
+    CheckPlaces { rules: path("rules"), state: path("state"), history: path("history") }
 }
 
 fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
@@ -277,10 +261,7 @@ fn target(mut section: Named) -> Result<Target> {
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     let names = names.join(", ");
     let format = match section.given.take("format") {
-        Some(Setting {
-            raw: Raw::Text(name),
-            origin,
-        }) => Format::from_name(&name)
+        Some(Setting { raw: Raw::Text(name), origin }) => Format::from_name(&name)
             .ok_or_else(|| Failure::usage(format!("{origin}: want one of {names}")))?,
         _ => {
             let origin = &section.origin;
@@ -288,12 +269,7 @@ fn target(mut section: Named) -> Result<Target> {
             return Err(Failure::usage(text));
         }
     };
-    Ok(Target {
-        name: section.name,
-        format,
-        push: section.given,
-        network,
-    })
+    Ok(Target { name: section.name, format, push: section.given, network })
 }
 
 /// Decodes the bytes of a file as text.

@@ -116,9 +116,8 @@ impl Settings {
             let mut named = self.run.notify.iter();
             named.any(|(kind, name)| (*kind, name) == (receiver.kind, &receiver.name))
         });
-        let parts = targets
-            .map(|target| &target.push)
-            .chain(receivers.map(|receiver| &receiver.given));
+        let parts =
+            targets.map(|target| &target.push).chain(receivers.map(|receiver| &receiver.given));
         let sources: Vec<Arc<Source>> = clusters.chain(parts).flat_map(Given::sources).collect();
         let read = move || {
             for source in sources {
@@ -135,13 +134,7 @@ impl Cluster {
     /// Creates a cluster from the settings of its section.
     pub(super) fn new(name: String, origin: Option<Origin>, mut given: Given) -> Self {
         let (network, labels) = take_network_and_labels(&mut given);
-        Self {
-            name,
-            origin,
-            client: given,
-            network,
-            labels,
-        }
+        Self { name, origin, client: given, network, labels }
     }
 
     /// Converts an error of the core about the client's options, and adds the place of the option. For a missing
@@ -233,10 +226,7 @@ pub(crate) fn label_pairs(
     is_named: bool,
     flags: &[String],
 ) -> Result<Vec<Vec<Pair>>> {
-    let flags: Vec<Pair> = flags
-        .iter()
-        .map(|text| parsed(text))
-        .collect::<Result<_>>()?;
+    let flags: Vec<Pair> = flags.iter().map(|text| parsed(text)).collect::<Result<_>>()?;
     // Flags may replace labels of the configuration, but not each other.
     Labels::new(flags.iter().cloned())
         .map_err(|error| error.with_argument(Name::of_caller("--label")))?;
@@ -281,9 +271,7 @@ pub(crate) fn labels_of(
     let clusters = all.map(|one| (one.name.as_str(), one.labels.as_slice()));
     let pairs = label_pairs(&clusters.collect::<Vec<_>>(), settings.is_named, flags)?;
     let own = settings.clusters.iter().zip(pairs);
-    let own = own
-        .filter(|(one, _)| one.name == cluster.name)
-        .flat_map(|(_, pairs)| pairs);
+    let own = own.filter(|(one, _)| one.name == cluster.name).flat_map(|(_, pairs)| pairs);
     Ok(Labels::new(own)?)
 }
 
@@ -292,8 +280,8 @@ fn parsed(text: &str) -> Result<Pair> {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.to_owned()))
         }
-        _ => Err(Failure::usage(format!(
-            "--label {text}: want NAME=VALUE, such as env=production"
-        ))),
+        _ => {
+            Err(Failure::usage(format!("--label {text}: want NAME=VALUE, such as env=production")))
+        }
     }
 }

@@ -64,12 +64,8 @@ const RUN: &str = r"
 ";
 
 /// Keys of `[cluster.main]` that the user has to set. Only these keys are not commented out.
-const TO_FILL_IN: [&str; 4] = [
-    "cluster_endpoint",
-    "client_id",
-    "client_secret_env",
-    "control_audience",
-];
+const TO_FILL_IN: [&str; 4] =
+    ["cluster_endpoint", "client_id", "client_secret_env", "control_audience"];
 
 /// Keys that are shown in the section of a cluster; all others are shown in `[defaults]`.
 const OF_A_CLUSTER: [&str; 12] = [
@@ -97,22 +93,12 @@ pub(crate) fn template() -> String {
             true => "",
             false => "#",
         };
-        add(
-            &mut text,
-            &key,
-            mark,
-            (Section::Cluster, MachineOptions::ARGUMENTS),
-        );
+        add(&mut text, &key, mark, (Section::Cluster, MachineOptions::ARGUMENTS));
     }
     text.push_str(SECOND);
     text.push_str(DEFAULTS);
     for key in shown(Section::Defaults).filter(|key| !of_cluster(key)) {
-        add(
-            &mut text,
-            &key,
-            "#",
-            (Section::Defaults, MachineOptions::ARGUMENTS),
-        );
+        add(&mut text, &key, "#", (Section::Defaults, MachineOptions::ARGUMENTS));
     }
     add_all(&mut text, PUSH, (Section::Push, PushOptions::ARGUMENTS));
     add_all(&mut text, CHECK, (Section::Check, &[]));
@@ -283,11 +269,7 @@ mod tests {
     use crate::config::find::Found;
 
     fn written(text: &str) -> Written {
-        let found = Found {
-            path: "tallyfold.toml".into(),
-            bytes: text.into(),
-            distrust: None,
-        };
+        let found = Found { path: "tallyfold.toml".into(), bytes: text.into(), distrust: None };
         read(&found).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
     }
 
@@ -310,22 +292,15 @@ mod tests {
     #[test]
     fn the_template_loads_unchanged() {
         let written = written(&template());
-        let names: Vec<&str> = written
-            .clusters
-            .iter()
-            .map(|cluster| cluster.name.as_str())
-            .collect();
+        let names: Vec<&str> =
+            written.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
         assert_eq!(names, ["main"]);
         assert_eq!(written.variables, ["TALLYFOLD_CLIENT_SECRET"]);
     }
 
     #[test]
     fn the_template_loads_with_every_setting_in_use() {
-        for secret in [
-            "client_secret_env",
-            "client_secret_file",
-            "client_secret_command",
-        ] {
+        for secret in ["client_secret_env", "client_secret_file", "client_secret_command"] {
             let written = written(&in_use(secret));
             assert_eq!(written.clusters.len(), 2);
             assert_eq!(written.targets.len(), 1);
@@ -356,9 +331,8 @@ mod tests {
             for key in shown(section) {
                 let setting = format!("{} = ", key.name);
                 let is_setting = |line: &&str| line.trim_start_matches('#').starts_with(&setting);
-                let at: Vec<usize> = (0..lines.len())
-                    .filter(|at| is_setting(&lines[*at]))
-                    .collect();
+                let at: Vec<usize> =
+                    (0..lines.len()).filter(|at| is_setting(&lines[*at])).collect();
                 assert_eq!(at.len(), 1, "{}", key.name);
                 assert!(!lines[at[0]].ends_with("\"\""), "{}", lines[at[0]]);
                 assert!(lines[at[0] - 1].starts_with("# "), "{}", key.name);
@@ -381,10 +355,7 @@ mod tests {
         assert_eq!(options.timeout_ms, usual.timeout_ms);
         assert_eq!(options.max_retries, usual.max_retries);
         assert_eq!(options.longest_retry_wait_ms, usual.longest_retry_wait_ms);
-        assert_eq!(
-            options.default_token_lifetime_s,
-            usual.default_token_lifetime_s
-        );
+        assert_eq!(options.default_token_lifetime_s, usual.default_token_lifetime_s);
         assert!(!options.dangerously_allow_http);
     }
 

@@ -33,11 +33,7 @@ pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the p
 
 /// Returns the advice for a network failure, by its name in the core.
 pub(crate) fn of_trouble(name: &str) -> &'static str {
-    let name = if name.starts_with("PROXY_") {
-        "ProxyError"
-    } else {
-        name
-    };
+    let name = if name.starts_with("PROXY_") { "ProxyError" } else { name };
     let found = BY_TROUBLE.iter().find(|(known, _)| *known == name);
     found.map_or(BROKEN, |(_, advice)| advice)
 }
@@ -193,10 +189,7 @@ mod tests {
         let by_status = [404, 405, 407].map(|status| of_code(Code::UnexpectedStatus, Some(status)));
         for advice in by_code.chain(by_trouble).chain(by_status) {
             assert!(advice.ends_with('.') && !advice.contains('\n'), "{advice}");
-            assert!(
-                advice.starts_with(|first: char| first.is_ascii_uppercase()),
-                "{advice}"
-            );
+            assert!(advice.starts_with(|first: char| first.is_ascii_uppercase()), "{advice}");
             assert!(!advice.contains("  "), "{advice}");
         }
     }
@@ -208,9 +201,6 @@ mod tests {
             of_code(Code::UnexpectedStatus, Some(418)),
             of_code(Code::UnexpectedStatus, None)
         );
-        assert_eq!(
-            of_code(Code::TokenRejected, Some(401)),
-            of_code(Code::TokenRejected, None)
-        );
+        assert_eq!(of_code(Code::TokenRejected, Some(401)), of_code(Code::TokenRejected, None));
     }
 }

@@ -57,9 +57,7 @@ pub(crate) fn prepare(
 /// Creates the failed check of invalid settings.
 fn refused(failure: &Failure, seen: String) -> Check {
     const FILE: &str = "Correct the file or setting named above.";
-    let next = failure
-        .code
-        .map_or(FILE, |code| advice::of_code(code, None));
+    let next = failure.code.map_or(FILE, |code| advice::of_code(code, None));
     let name = CheckName::Configuration;
     Check {
         code: failure.code,
@@ -84,18 +82,11 @@ fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     let addresses = Addresses {
         cluster_endpoint: options.cluster_endpoint.clone(),
         base_url: options.base_url.clone(),
-        auth_url: options
-            .auth_url
-            .clone()
-            .filter(|_| options.base_url.is_some()),
+        auth_url: options.auth_url.clone().filter(|_| options.base_url.is_some()),
     };
     let http = Http::new(&cluster.network)?;
     let session = Session::new(cluster.name.clone(), options, http, Rc::clone(stderr));
-    Ok(Prepared {
-        session: session.map_err(as_failure)?,
-        addresses,
-        limit,
-    })
+    Ok(Prepared { session: session.map_err(as_failure)?, addresses, limit })
 }
 
 /// Lists the names of the settings, grouped by their source. The values may be secret, so they are not shown.
@@ -113,9 +104,7 @@ fn settings(given: &Given) -> String {
         Some(_) => "client_secret is set",
         None => "client_secret is not set",
     };
-    let parts = by_origin
-        .iter()
-        .map(|(origin, names)| format!("{origin}: {}; ", names.join(", ")));
+    let parts = by_origin.iter().map(|(origin, names)| format!("{origin}: {}; ", names.join(", ")));
     parts.chain([secret.to_owned()]).collect()
 }
 
@@ -175,9 +164,7 @@ impl Place {
 impl Server {
     fn of(uri: &Uri, usual_port: u16) -> Option<Self> {
         let host = uri.host()?;
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'));
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         Some(Self {
             host: bare.unwrap_or(host).to_owned(),
             port: uri.port_u16().unwrap_or(usual_port),
@@ -193,10 +180,7 @@ impl Proxies {
                 matcher: Matcher::builder().all(address).build(),
                 source: "the configuration",
             },
-            None => Self {
-                matcher: Matcher::from_system(),
-                source: "the environment",
-            },
+            None => Self { matcher: Matcher::from_system(), source: "the environment" },
         }
     }
 
@@ -247,11 +231,7 @@ mod tests {
         let mut client = Given::default();
         for (name, value) in settings {
             let variable = format!("TALLYFOLD_{}", name.to_ascii_uppercase());
-            client.set(
-                *name,
-                Raw::Text((*value).to_owned()),
-                Origin::Variable(variable),
-            );
+            client.set(*name, Raw::Text((*value).to_owned()), Origin::Variable(variable));
         }
         Cluster {
             name: "default".to_owned(),
@@ -298,10 +278,7 @@ mod tests {
     #[test]
     fn missing_settings_are_reported() {
         let (check, _) = checked(&[WHOLE[0], WHOLE[2], WHOLE[3]]);
-        assert_eq!(
-            (check.result, check.exit),
-            (CheckResult::Failed, Exit::Usage)
-        );
+        assert_eq!((check.result, check.exit), (CheckResult::Failed, Exit::Usage));
         assert!(check.seen.ends_with("client_secret is not set"));
         assert!(check.problem.unwrap().contains("client-secret"));
         let (check, _) = checked(&[]);
@@ -319,43 +296,16 @@ mod tests {
         let check = prepare(&cluster, &stderr).err().unwrap();
         assert_eq!(check.exit, Exit::Usage);
         assert!(check.problem.unwrap().contains("no such file"));
-        assert_eq!(
-            check.next.as_deref(),
-            Some("Correct the file or setting named above.")
-        );
+        assert_eq!(check.next.as_deref(), Some("Correct the file or setting named above."));
     }
 
     #[test]
     fn a_base_address_is_split_into_its_parts() {
         for (address, origin, host, port, is_tls) in [
-            (
-                "https://a.example",
-                "https://a.example",
-                "a.example",
-                443,
-                true,
-            ),
-            (
-                "http://localhost/x/y",
-                "http://localhost",
-                "localhost",
-                80,
-                false,
-            ),
-            (
-                "http://127.0.0.1:9",
-                "http://127.0.0.1:9",
-                "127.0.0.1",
-                9,
-                false,
-            ),
-            (
-                "https://[::1]:8443/p",
-                "https://[::1]:8443",
-                "::1",
-                8443,
-                true,
-            ),
+            ("https://a.example", "https://a.example", "a.example", 443, true),
+            ("http://localhost/x/y", "http://localhost", "localhost", 80, false),
+            ("http://127.0.0.1:9", "http://127.0.0.1:9", "127.0.0.1", 9, false),
+            ("https://[::1]:8443/p", "https://[::1]:8443", "::1", 8443, true),
         ] {
             let place = Place::of(address).unwrap();
             assert_eq!((&*place.origin, place.is_tls), (origin, is_tls));
@@ -368,17 +318,9 @@ mod tests {
     fn a_proxy_is_shown_without_its_password() {
         let place = Place::of("https://a.example").unwrap();
         for (setting, shown, port) in [
-            (
-                "http://me:hunter2@proxy.example:3128",
-                "http://proxy.example:3128",
-                3128,
-            ),
+            ("http://me:hunter2@proxy.example:3128", "http://proxy.example:3128", 3128),
             ("proxy.example", "http://proxy.example:80", 80),
-            (
-                "socks5h://u:hunter2@proxy.example",
-                "socks5h://proxy.example:1080",
-                1080,
-            ),
+            ("socks5h://u:hunter2@proxy.example", "socks5h://proxy.example:1080", 1080),
             ("https://proxy.example", "https://proxy.example:443", 443),
         ] {
             let proxy = Proxies::of(Some(setting)).on_path_to(&place).unwrap();

@@ -161,10 +161,7 @@ impl Check {
 
     /// Creates a check that was not made.
     pub(crate) fn skipped(name: CheckName, why: impl Into<String>) -> Self {
-        Self {
-            result: CheckResult::Skipped,
-            ..Self::ok(name, why)
-        }
+        Self { result: CheckResult::Skipped, ..Self::ok(name, why) }
     }
 
     /// Creates a check that passed, with a warning.
@@ -190,11 +187,7 @@ impl Check {
         problem: impl Into<String>,
         next: impl Into<String>,
     ) -> Self {
-        Self {
-            result: CheckResult::Failed,
-            exit,
-            ..Self::warning(name, seen, problem, next)
-        }
+        Self { result: CheckResult::Failed, exit, ..Self::warning(name, seen, problem, next) }
     }
 
     /// Sets the address that the check is about.
@@ -220,20 +213,12 @@ impl ClusterDiagnosis {
     pub(crate) fn new(cluster: String, checks: Vec<Check>) -> Self {
         // Skipped checks do not count, unless all checks were skipped.
         let results = checks.iter().map(|check| check.result);
-        let worst = results
-            .filter(|result| *result != CheckResult::Skipped)
-            .max();
-        Self {
-            cluster,
-            result: worst.unwrap_or(CheckResult::Skipped),
-            checks,
-        }
+        let worst = results.filter(|result| *result != CheckResult::Skipped).max();
+        Self { cluster, result: worst.unwrap_or(CheckResult::Skipped), checks }
     }
 
     fn failure(&self) -> Option<&Check> {
-        self.checks
-            .iter()
-            .find(|check| check.result == CheckResult::Failed)
+        self.checks.iter().find(|check| check.result == CheckResult::Failed)
     }
 }
 
@@ -241,10 +226,7 @@ impl Diagnosis {
     /// Creates the diagnosis of all clusters.
     pub(crate) fn new(clusters: Vec<ClusterDiagnosis>) -> Self {
         let exit_code = exit(&clusters).code();
-        Self {
-            exit_code,
-            clusters,
-        }
+        Self { exit_code, clusters }
     }
 
     /// Returns the exit code of the process.
@@ -388,10 +370,7 @@ mod tests {
             (diagnosis.clusters[0].result, diagnosis.exit())
         };
         assert_eq!(result(&[&skipped, &ok]), (CheckResult::Ok, Exit::Fine));
-        assert_eq!(
-            result(&[&ok, &warning, &skipped]),
-            (CheckResult::Warning, Exit::Fine)
-        );
+        assert_eq!(result(&[&ok, &warning, &skipped]), (CheckResult::Warning, Exit::Fine));
         assert_eq!(result(&[&skipped]), (CheckResult::Skipped, Exit::Fine));
     }
 
@@ -430,15 +409,9 @@ https://a.example
 
     #[test]
     fn lines_are_wrapped_to_the_width_of_the_terminal() {
-        let screen = Screen {
-            width: Some(50),
-            color: false,
-        };
+        let screen = Screen { width: Some(50), color: false };
         let text = printed(screen);
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 50),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
         let wrapped =
             "configuration           set in an\n                                  environment";
         assert!(text.contains(wrapped), "{text}");
@@ -450,10 +423,7 @@ https://a.example
 
     #[test]
     fn only_a_terminal_gets_colours() {
-        let screen = Screen {
-            width: None,
-            color: true,
-        };
+        let screen = Screen { width: None, color: true };
         assert!(printed(screen).contains("\x1b[31mFAILED \x1b[0m"));
         assert!(!printed(Screen::PLAIN).contains('\x1b'));
     }

@@ -74,10 +74,7 @@ impl Looker<'_> {
         }
         skip_rest(&mut checks);
         let checks = checks.into_iter().map(|check| check.of(&place.origin));
-        PathChecks {
-            origin: place.origin.clone(),
-            checks: checks.collect(),
-        }
+        PathChecks { origin: place.origin.clone(), checks: checks.collect() }
     }
 
     async fn connect(&self, server: &Server, checks: &mut Vec<Check>) {
@@ -109,12 +106,7 @@ impl Looker<'_> {
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
-        let request = self
-            .http
-            .to(&place.url)
-            .get(&place.url)
-            .header(USER_AGENT, agent)
-            .send();
+        let request = self.http.to(&place.url).get(&place.url).header(USER_AGENT, agent).send();
         let answered = within(self.limit, request).await;
         let took = started.elapsed();
         match answered {
@@ -136,10 +128,7 @@ impl Looker<'_> {
             false => plain(place),
         });
         let status = response.status().as_u16();
-        checks.push(Check {
-            status: Some(status),
-            ..http(status).took(took)
-        });
+        checks.push(Check { status: Some(status), ..http(status).took(took) });
         let date = response.headers().get(DATE);
         checks.push(clock(date.and_then(|date| date.to_str().ok()), now));
     }
@@ -264,10 +253,7 @@ fn unanswered(place: &Place, proxy: Option<&ProxyOnPath>, error: &reqwest::Error
 
 /// Converts a network failure to an error of the core.
 fn network(name: &'static str, address: &str) -> (Error, Seen) {
-    let seen = Seen {
-        trouble: Some(name),
-        ..Seen::default()
-    };
+    let seen = Seen { trouble: Some(name), ..Seen::default() };
     (broken(HostFailure::Network, name, address), seen)
 }
 
@@ -277,20 +263,14 @@ fn slow_check(name: CheckName) -> Check {
 
 /// If a check has failed, adds the checks that were skipped because of it.
 fn skip_rest(checks: &mut Vec<Check>) {
-    let failed = checks
-        .iter()
-        .find(|check| check.result == CheckResult::Failed);
+    let failed = checks.iter().find(|check| check.result == CheckResult::Failed);
     let Some(failed) = failed.map(|check| check.name) else {
         return;
     };
     let why = format!("an earlier check has failed: {}", failed.label());
-    for name in [
-        CheckName::Name,
-        CheckName::Connection,
-        CheckName::Tls,
-        CheckName::Http,
-        CheckName::Clock,
-    ] {
+    for name in
+        [CheckName::Name, CheckName::Connection, CheckName::Tls, CheckName::Http, CheckName::Clock]
+    {
         if checks.iter().all(|check| check.name != name) {
             checks.push(Check::skipped(name, why.clone()));
         }
@@ -431,11 +411,7 @@ mod tests {
             ("http://10.0.0.1", CheckResult::Warning),
             ("http://localhost.example", CheckResult::Warning),
         ] {
-            assert_eq!(
-                plain(&Place::of(address).unwrap()).result,
-                outcome,
-                "{address}"
-            );
+            assert_eq!(plain(&Place::of(address).unwrap()).result, outcome, "{address}");
         }
     }
 
@@ -456,10 +432,7 @@ mod tests {
 
     #[test]
     fn a_failure_closes_the_path_but_a_wrong_clock_does_not() {
-        let server = Server {
-            host: "none.example".to_owned(),
-            port: 1,
-        };
+        let server = Server { host: "none.example".to_owned(), port: 1 };
         let (failed, _) = name(&server, Ok(Vec::new()));
         let mut checks = vec![Check::ok(CheckName::Proxy, ""), failed];
         skip_rest(&mut checks);
@@ -468,13 +441,7 @@ mod tests {
         assert_eq!(results, [ok, failed, skipped, skipped, skipped, skipped]);
         assert!(checks[5].seen.ends_with("has failed: name"));
         let origin = String::new();
-        assert!(
-            !PathChecks {
-                origin: origin.clone(),
-                checks
-            }
-            .is_open()
-        );
+        assert!(!PathChecks { origin: origin.clone(), checks }.is_open());
         let checks = vec![clock(Some("Thu, 01 Jan 2026 00:00:00 GMT"), 0)];
         assert_eq!(checks[0].result, CheckResult::Failed);
         assert!(PathChecks { origin, checks }.is_open());
@@ -506,9 +473,7 @@ mod tests {
             let check = certificate(Some(&der), "x", END_MS - days * DAY_MS);
             assert_eq!(check.result, outcome, "{days}");
             assert!(
-                check
-                    .seen
-                    .contains("of Our CA is valid until 2026-01-01T00:00:00Z"),
+                check.seen.contains("of Our CA is valid until 2026-01-01T00:00:00Z"),
                 "{}",
                 check.seen
             );
@@ -533,14 +498,9 @@ mod tests {
     fn control_characters_are_removed_from_the_issuer() {
         let der = certificate_of(Some("a\u{1b}[31mb"));
         let seen = certificate(Some(&der), "x", 0).seen;
+        assert!(seen.contains("of a[31mb is") && !seen.contains('\u{1b}'), "{seen:?}");
         assert!(
-            seen.contains("of a[31mb is") && !seen.contains('\u{1b}'),
-            "{seen:?}"
-        );
-        assert!(
-            certificate(Some(&certificate_of(None)), "x", 0)
-                .seen
-                .contains("unnamed authority")
+            certificate(Some(&certificate_of(None)), "x", 0).seen.contains("unnamed authority")
         );
     }
 
@@ -559,16 +519,8 @@ mod tests {
             (-29_501, CheckResult::Warning, "30 s behind the server's"),
             (300_500, CheckResult::Warning, "5 min ahead of the server's"),
             (300_501, CheckResult::Failed, "5 min ahead of the server's"),
-            (
-                -3_700_000,
-                CheckResult::Failed,
-                "1 h 1 min behind the server's",
-            ),
-            (
-                864_000_500,
-                CheckResult::Failed,
-                "10 days ahead of the server's",
-            ),
+            (-3_700_000, CheckResult::Failed, "1 h 1 min behind the server's"),
+            (864_000_500, CheckResult::Failed, "10 days ahead of the server's"),
         ] {
             let check = clock(Some(DATE), SERVER_MS + ahead_ms);
             assert_eq!((check.result, &*check.seen), (outcome, seen), "{ahead_ms}");
@@ -581,12 +533,7 @@ mod tests {
 
     #[test]
     fn the_check_of_the_clock_is_skipped_for_an_invalid_date() {
-        for date in [
-            None,
-            Some(""),
-            Some("today"),
-            Some("Thu, 01 Jan 1960 00:00:00 GMT"),
-        ] {
+        for date in [None, Some(""), Some("today"), Some("Thu, 01 Jan 1960 00:00:00 GMT")] {
             let check = clock(date, SERVER_MS);
             assert_eq!(check.result, CheckResult::Skipped, "{date:?}");
             assert!(check.seen.contains("not shown"));

@@ -168,11 +168,7 @@ pub(crate) fn token_name(api: Api) -> CheckName {
 /// Improves the advice by comparing the checks of both tokens. The service does not report whether it refused the id,
 /// the secret or the audience, but both APIs accept the same id and secret (service reference 5.1, point 5).
 pub(crate) fn compare_tokens(checks: &mut [Check]) {
-    let of = |api| {
-        checks
-            .iter()
-            .position(|check| check.name == token_name(api))
-    };
+    let of = |api| checks.iter().position(|check| check.name == token_name(api));
     let (Some(control), Some(orchestration)) = (of(Api::Control), of(Api::Orchestration)) else {
         return;
     };
@@ -228,11 +224,7 @@ pub(crate) async fn metrics(
     let call = prepared.session.machine.metrics(metric, &options);
     let (answer, seen) = run(prepared, call).await;
     match answer {
-        Ok(table) => (
-            counted(name, &table, window).took(seen.took),
-            Some(table),
-            seen,
-        ),
+        Ok(table) => (counted(name, &table, window).took(seen.took), Some(table), seen),
         Err(error) => (failed(name, &error, &seen), None, seen),
     }
 }
@@ -288,10 +280,9 @@ pub(crate) fn compression(seen: &Seen) -> Check {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
             Check::ok(name, format!("responses are compressed: {coding}"))
         }
-        _ if seen.bytes < LARGE_BODY => Check::ok(
-            name,
-            format!("not compressed, which does not matter for {bytes} bytes"),
-        ),
+        _ if seen.bytes < LARGE_BODY => {
+            Check::ok(name, format!("not compressed, which does not matter for {bytes} bytes"))
+        }
         _ => Check::warning(
             name,
             format!("not compressed: {bytes} bytes"),
@@ -309,11 +300,7 @@ pub(crate) fn totals(reconciliation: Reconciliation) -> Check {
             Check::ok(name, "the reported totals are the sums of the counts")
         }
         Reconciliation::Unavailable => Check::skipped(name, "the totals can't be compared"),
-        Reconciliation::Unbalanced {
-            success,
-            errors,
-            filtered,
-        } => Check::warning(
+        Reconciliation::Unbalanced { success, errors, filtered } => Check::warning(
             name,
             format!(
                 "reported totals minus counts: {success:+} delivered, {errors:+} errors, {filtered:+} filtered"
@@ -429,10 +416,7 @@ mod tests {
                 failed(token_name(api), &error, &Seen::default())
             }
         };
-        let mut checks = [
-            check(Api::Control, control),
-            check(Api::Orchestration, orchestration),
-        ];
+        let mut checks = [check(Api::Control, control), check(Api::Orchestration, orchestration)];
         compare_tokens(&mut checks);
         checks.map(|check| check.next)
     }
@@ -443,11 +427,7 @@ mod tests {
         assert!(control.unwrap().contains("--control-audience first"));
         assert_eq!(orchestration, None);
         let [control, orchestration] = advised(true, false);
-        assert!(
-            orchestration
-                .unwrap()
-                .contains("--orchestration-audience first")
-        );
+        assert!(orchestration.unwrap().contains("--orchestration-audience first"));
         assert_eq!(control, None);
     }
 
@@ -464,13 +444,7 @@ mod tests {
         let error = Error::new(Code::TokenRefused, "refused");
         let mut checks = [failed(CheckName::ControlToken, &error, &Seen::default())];
         compare_tokens(&mut checks);
-        assert!(
-            checks[0]
-                .next
-                .as_ref()
-                .unwrap()
-                .contains("does not report which")
-        );
+        assert!(checks[0].next.as_ref().unwrap().contains("does not report which"));
     }
 
     #[test]
@@ -500,12 +474,7 @@ mod tests {
     fn only_a_long_uncompressed_response_is_a_warning() {
         let judged = |coding: Option<&str>, bytes| {
             let coding = coding.map(str::to_owned);
-            compression(&Seen {
-                coding,
-                bytes,
-                ..Seen::default()
-            })
-            .result
+            compression(&Seen { coding, bytes, ..Seen::default() }).result
         };
         assert_eq!(judged(Some("gzip"), 1_000_000), CheckResult::Ok);
         assert_eq!(judged(None, 99_999), CheckResult::Ok);
@@ -515,22 +484,11 @@ mod tests {
 
     #[test]
     fn differences_of_totals_are_shown_with_their_sign() {
-        let check = totals(Reconciliation::Unbalanced {
-            success: 5,
-            errors: -2,
-            filtered: 0,
-        });
+        let check = totals(Reconciliation::Unbalanced { success: 5, errors: -2, filtered: 0 });
         assert_eq!(check.result, CheckResult::Warning);
-        assert!(
-            check.seen.contains("+5 delivered, -2 errors, +0 filtered"),
-            "{}",
-            check.seen
-        );
+        assert!(check.seen.contains("+5 delivered, -2 errors, +0 filtered"), "{}", check.seen);
         assert_eq!(totals(Reconciliation::Balanced).result, CheckResult::Ok);
-        assert_eq!(
-            totals(Reconciliation::Unavailable).result,
-            CheckResult::Skipped
-        );
+        assert_eq!(totals(Reconciliation::Unavailable).result, CheckResult::Skipped);
     }
 
     #[test]
@@ -539,24 +497,12 @@ mod tests {
             (AdditivityVerdict::Additive, CheckResult::Ok, Exit::Fine),
             (AdditivityVerdict::Unknown, CheckResult::Skipped, Exit::Fine),
             (AdditivityVerdict::Mixed, CheckResult::Warning, Exit::Fine),
-            (
-                AdditivityVerdict::DoubleCounted,
-                CheckResult::Failed,
-                Exit::Response,
-            ),
-            (
-                AdditivityVerdict::Missing,
-                CheckResult::Failed,
-                Exit::Response,
-            ),
+            (AdditivityVerdict::DoubleCounted, CheckResult::Failed, Exit::Response),
+            (AdditivityVerdict::Missing, CheckResult::Failed, Exit::Response),
         ] {
             let check = verdict(found, 1_234);
             assert_eq!((check.result, check.exit), (outcome, exit), "{found:?}");
         }
-        assert!(
-            verdict(AdditivityVerdict::Additive, 1_234)
-                .seen
-                .contains("1,234 events")
-        );
+        assert!(verdict(AdditivityVerdict::Additive, 1_234).seen.contains("1,234 events"));
     }
 }

@@ -82,10 +82,7 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
 pub(crate) fn service(cluster: &Cluster) -> Result<String> {
     let address = cluster.client.get("cluster_endpoint");
     let address = address.or_else(|| cluster.client.get("base_url"));
-    let secret = address
-        .map(|setting| setting.secret())
-        .transpose()?
-        .flatten();
+    let secret = address.map(|setting| setting.secret()).transpose()?.flatten();
     let text = secret.as_ref().map_or("", |secret| secret.expose());
     Ok(fingerprint(text.trim_end_matches('/')))
 }
@@ -96,10 +93,8 @@ pub(crate) fn fingerprint(text: &str) -> String {
     hex(&digest[..4])
 }
 
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-check/1",
-    what: "state of tallyfold check",
-};
+const KIND: DocumentKind =
+    DocumentKind { format: "tallyfold-check/1", what: "state of tallyfold check" };
 
 /// The state that a run saves for the next run.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,10 +192,7 @@ mod tests {
         for at in 0..json.len() {
             let mut damaged = json.clone().into_bytes();
             damaged[at] ^= 1;
-            assert!(
-                Memory::parse(&damaged, Some(("eu", "a1"))).is_err(),
-                "byte {at}"
-            );
+            assert!(Memory::parse(&damaged, Some(("eu", "a1"))).is_err(), "byte {at}");
         }
         let other = Memory::parse(json.as_bytes(), Some(("us", "b2"))).unwrap_err();
         assert!(

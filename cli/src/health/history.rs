@@ -63,10 +63,7 @@ impl Wanted {
         let day = Timestamp::from_unix_ms(self.range.end().unix_ms() - DAY_MS);
         let start = day.map_or(self.range.start(), |day| day.max(self.range.start()));
         let range = Window::new(start, self.range.end());
-        let recent = Self {
-            range: range.unwrap_or(self.range),
-            ..self.clone()
-        };
+        let recent = Self { range: range.unwrap_or(self.range), ..self.clone() };
         recent.whole()
     }
 
@@ -129,11 +126,7 @@ impl History {
         };
         match lock {
             Err(failure) if !failure.is_unwritable() => Err(failure),
-            lock => Ok(Self {
-                folder,
-                span_ms: wanted.span_ms(),
-                lock,
-            }),
+            lock => Ok(Self { folder, span_ms: wanted.span_ms(), lock }),
         }
     }
 
@@ -143,14 +136,12 @@ impl History {
         let (start, end) = (range.start().unix_ms(), range.end().unix_ms());
         let first = start.div_euclid(self.span_ms) * self.span_ms;
         let starts = (0..).map(|index| first + index * self.span_ms);
-        let spans = starts
-            .take_while(|start_ms| *start_ms < end)
-            .filter_map(|start_ms| {
-                let from = Timestamp::from_unix_ms(start_ms.max(start))?;
-                let to = Timestamp::from_unix_ms(end.min(start_ms + self.span_ms))?;
-                let range = Window::new(from, to).ok()?;
-                Some(Span { start_ms, range })
-            });
+        let spans = starts.take_while(|start_ms| *start_ms < end).filter_map(|start_ms| {
+            let from = Timestamp::from_unix_ms(start_ms.max(start))?;
+            let to = Timestamp::from_unix_ms(end.min(start_ms + self.span_ms))?;
+            let range = Window::new(from, to).ok()?;
+            Some(Span { start_ms, range })
+        });
         let mut spans: Vec<Span> = spans.collect();
         spans.reverse();
         spans
@@ -166,9 +157,7 @@ impl History {
         let lacking = spans.iter().filter(|span| !is_there(span.start_ms));
         let lacking: Vec<&Span> = lacking.collect();
         let length_ms = u64::from(wanted.step.seconds()) * 1_000;
-        let windows = lacking
-            .iter()
-            .map(|span| span.range.length_ms() / length_ms);
+        let windows = lacking.iter().map(|span| span.range.length_ms() / length_ms);
         (windows.sum(), lacking.len() == spans.len())
     }
 
@@ -244,10 +233,7 @@ impl History {
                 replaced.map_err(|error| Failure::file("write", &to, &error))
             };
             let failure = lock.and_then(replace).err();
-            Ok(Stored {
-                head,
-                unstored: failure.map(|failure| (bytes, failure)),
-            })
+            Ok(Stored { head, unstored: failure.map(|failure| (bytes, failure)) })
         });
         let stored = stored.await;
         let stored = stored.unwrap_or_else(|error| Err(io::Error::other(error)));
@@ -304,9 +290,7 @@ pub(crate) fn is_page(name: &str) -> bool {
 fn start_of(name: &str) -> Option<i64> {
     // A killed run leaves a partly written page with this suffix.
     let name = name.strip_suffix(".new").unwrap_or(name);
-    let day = name
-        .strip_suffix(PAGE)
-        .or_else(|| name.strip_suffix(TABLE))?;
+    let day = name.strip_suffix(PAGE).or_else(|| name.strip_suffix(TABLE))?;
     let start = Timestamp::parse(&format!("{day}T00:00:00Z")).ok()?;
     Some(start.unix_ms())
 }
@@ -353,10 +337,7 @@ impl Past {
     /// For a file that can't be removed.
     pub(crate) fn remove(&self, session: &Session, page: usize) -> Result<()> {
         let path = &self.files.paths[page];
-        let text = format_args!(
-            "{}: this is damaged; its windows are read again",
-            path.display()
-        );
+        let text = format_args!("{}: this is damaged; its windows are read again", path.display());
         session.stderr.warning(text);
         fs::remove_file(path).map_err(|error| Failure::file("remove", path, &error))
     }
@@ -428,10 +409,8 @@ pub(crate) async fn read(
         page.keep(kept, &mut unstored);
         pages.push(page);
     }
-    let mut reading = Progress {
-        planned: pages.iter().map(|page| page.left).sum(),
-        ..Progress::default()
-    };
+    let mut reading =
+        Progress { planned: pages.iter().map(|page| page.left).sum(), ..Progress::default() };
     let (mut failures, mut unfinished) = (Vec::new(), Vec::new());
     let recent = wanted.recent().range.start();
     for page in &mut pages {
@@ -471,11 +450,8 @@ pub(crate) async fn read(
         let settled: Vec<Window> = page.head.iter().flat_map(PageHead::settled).collect();
         let new = Page::of_table(&table, &settled)?;
         let windows = table.windows();
-        unfinished.extend(
-            windows
-                .into_iter()
-                .filter(|window| !table.gaps(Some(*window)).is_empty()),
-        );
+        unfinished
+            .extend(windows.into_iter().filter(|window| !table.gaps(Some(*window)).is_empty()));
         drop(table);
         let all = match history.page(page.span)? {
             Some(old) => old.with(new)?,
@@ -518,10 +494,7 @@ async fn known(
     };
     let page = match head {
         Some(head) if head.has(&wanted.sums) => {
-            return Ok(Some(Stored {
-                head,
-                unstored: None,
-            }));
+            return Ok(Some(Stored { head, unstored: None }));
         }
         Some(_) => history.page(span)?,
         None => match history.table(span) {
@@ -544,8 +517,7 @@ fn update(
 ) -> Result<Update> {
     let settled: Vec<Window> = head.iter().flat_map(PageHead::settled).collect();
     if let Some(head) = &head {
-        head.identity()
-            .with(session.machine.identity(), "identity")?;
+        head.identity().with(session.machine.identity(), "identity")?;
     }
     let mut options = CollectOptions::new(wanted.metric, span.range, &wanted.dimensions);
     options.window = wanted.step;
@@ -555,11 +527,7 @@ fn update(
     if !is_whole {
         let have = match settled.is_empty() {
             true => None,
-            false => Some(CountTable::without_counts(
-                wanted.metric,
-                &wanted.dimensions,
-                &settled,
-            )?),
+            false => Some(CountTable::without_counts(wanted.metric, &wanted.dimensions, &settled)?),
         };
         let mut own = session.machine.collect(options.have(have))?;
         if let Some(by) = session.shared_by(wanted.metric, &wanted.dimensions) {
@@ -569,13 +537,7 @@ fn update(
         left = planned - done;
         collect = Some(own).filter(|_| left > 0);
     }
-    Ok(Update {
-        span,
-        head,
-        unstored: None,
-        collect,
-        left,
-    })
+    Ok(Update { span, head, unstored: None, collect, left })
 }
 
 fn finish(
@@ -755,11 +717,9 @@ mod tests {
         };
         let whole = compressed(&table(ROWS).to_json());
         let changed = table(ROWS).to_json().replace("Warehouse", "Warehous_");
-        for damaged in [
-            compressed(&changed),
-            whole[..whole.len() - 9].to_vec(),
-            b"not compressed".to_vec(),
-        ] {
+        for damaged in
+            [compressed(&changed), whole[..whole.len() - 9].to_vec(), b"not compressed".to_vec()]
+        {
             fs::write(&path, damaged).unwrap();
             assert!(history.table(span).is_none());
         }
@@ -789,10 +749,7 @@ mod tests {
         let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         let refused = History::open(folder.path(), "a1", &wanted).unwrap_err();
-        assert!(
-            refused.text.contains("another process uses this folder"),
-            "{refused}"
-        );
+        assert!(refused.text.contains("another process uses this folder"), "{refused}");
         // Another service has another folder.
         let other = History::open(folder.path(), "b2", &wanted).unwrap();
         assert_ne!(history.folder, other.folder);

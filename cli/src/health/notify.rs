@@ -164,10 +164,7 @@ impl Notifier {
         }
         let alert_for_ms = flags.alert_for_ms(rules)?;
         let routes = named.into_iter().map(|named| named.route(stderr));
-        Ok(Self {
-            routes: routes.collect::<Result<_>>()?,
-            alert_for_ms,
-        })
+        Ok(Self { routes: routes.collect::<Result<_>>()?, alert_for_ms })
     }
 
     /// Notifies all receivers of the findings in a cluster. If a receiver did not accept a message, returns the exit code; the
@@ -186,15 +183,11 @@ impl Notifier {
             .cluster(app.settings.is_named.then(|| part.cluster.clone()))
             .labels(AlertLabels(part.labels.clone()));
         let notified = mem::take(&mut memory.notified);
-        let (notified, results) = self
-            .send((&part.found).into(), notified, &options, now)
-            .await?;
+        let (notified, results) = self.send((&part.found).into(), notified, &options, now).await?;
         memory.notified = notified;
         let mut exit = None;
         for mut failure in results.into_iter().filter_map(|(_, result)| result.err()) {
-            failure
-                .text
-                .push_str("; the next check sends the missing messages");
+            failure.text.push_str("; the next check sends the missing messages");
             app.fail(&part.cluster, &failure);
             exit = Some(failure.exit);
         }
@@ -214,10 +207,7 @@ impl Notifier {
         now: Timestamp,
     ) -> Result<(Notified, Vec<(String, Result<u64>)>)> {
         let receivers = self.routes.iter().map(|route| route.receiver.clone());
-        let options = options
-            .clone()
-            .alert_for_ms(self.alert_for_ms)
-            .seed(random());
+        let options = options.clone().alert_for_ms(self.alert_for_ms).seed(random());
         let mut notifications = Notifications::new(found, receivers, notified, &options, now)?;
         let shutdown = Shutdown::new();
         while let Some((place, push)) = notifications.delivery() {
@@ -260,10 +250,7 @@ fn failure_of(route: &Route, outcome: &ReceiverOutcome) -> Option<Failure> {
 impl NotifyFlags {
     /// Creates the flags that name these sections of the configuration.
     pub(crate) fn naming(receivers: Vec<(ReceiverKind, String)>) -> Self {
-        Self {
-            targets: Targets(receivers),
-            ..Self::default()
-        }
+        Self { targets: Targets(receivers), ..Self::default() }
     }
 
     /// Returns these flags if they name receivers. Otherwise returns flags that name all receivers of the configuration.
@@ -345,10 +332,7 @@ impl Named {
         }
         Ok(Route {
             receiver: Receiver::new(kind, &options).map_err(|error| self.as_failure(error))?,
-            carrier: Carrier {
-                is_brief: true,
-                ..Carrier::new(&self.network, LIMIT, stderr)?
-            },
+            carrier: Carrier { is_brief: true, ..Carrier::new(&self.network, LIMIT, stderr)? },
             shown,
         })
     }

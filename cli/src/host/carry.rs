@@ -157,9 +157,9 @@ impl Carrier {
             0 if !self.is_brief => self.stderr.warning(format_args!(
                 "{label}the destination did not accept a message ({why}): retrying"
             )),
-            _ => self.stderr.detail(format_args!(
-                "{label}the destination did not accept a message: {why}"
-            )),
+            _ => self
+                .stderr
+                .detail(format_args!("{label}the destination did not accept a message: {why}")),
         }
     }
 
@@ -168,10 +168,9 @@ impl Carrier {
             PushStep::Done => Task::Done,
             PushStep::Finished { samples, in_doubt } => Task::Store { samples, in_doubt },
             PushStep::Wait { ms } => Task::Wait(Duration::from_millis(ms.into())),
-            PushStep::Send(message) if message.is_datagram() => Task::Datagram {
-                url: message.url.to_owned(),
-                body: message.body.to_vec(),
-            },
+            PushStep::Send(message) if message.is_datagram() => {
+                Task::Datagram { url: message.url.to_owned(), body: message.body.to_vec() }
+            }
             PushStep::Send(message) => Task::Post(Box::new(Outgoing::post(
                 &self.http,
                 message.url,
@@ -223,9 +222,7 @@ fn of_destination(mut failure: Failure) -> Failure {
 
 async fn connected(url: &str) -> Result<UdpSocket, Broken> {
     let address = url.trim_start_matches("udp://").trim_end_matches('/');
-    let mut found = lookup_host(address)
-        .await
-        .map_err(|_| Broken::Network("ENOTFOUND"))?;
+    let mut found = lookup_host(address).await.map_err(|_| Broken::Network("ENOTFOUND"))?;
     let address = found.next().ok_or(Broken::Network("ENOTFOUND"))?;
     let any = match address.is_ipv4() {
         true => "0.0.0.0:0",

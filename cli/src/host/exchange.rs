@@ -145,11 +145,7 @@ impl Outgoing {
         if let Some(body) = request.body() {
             builder = builder.body(body.to_vec());
         }
-        Self {
-            request: builder,
-            has_left: HasLeft::default(),
-            first_refusal: 201,
-        }
+        Self { request: builder, has_left: HasLeft::default(), first_refusal: 201 }
     }
 
     /// Creates a request that posts a message to another system.
@@ -160,15 +156,11 @@ impl Outgoing {
         body: &[u8],
     ) -> Self {
         let has_left = HasLeft::default();
-        let watched = Watched {
-            body: Full::new(Bytes::copy_from_slice(body)),
-            has_left: has_left.clone(),
-        };
+        let watched =
+            Watched { body: Full::new(Bytes::copy_from_slice(body)), has_left: has_left.clone() };
         let request = http.to(url).post(url);
         let request = request.body(reqwest::Body::wrap(watched));
-        let request = headers.fold(request, |request, (name, value)| {
-            request.header(name, value)
-        });
+        let request = headers.fold(request, |request, (name, value)| request.header(name, value));
         Self {
             request,
             has_left,
@@ -201,10 +193,8 @@ impl Outgoing {
         })?;
         let status = response.status().as_u16();
         let headers = texts(response.headers());
-        let pairs: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (*name, &**value))
-            .collect();
+        let pairs: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, &**value)).collect();
         if !receiver.head(status, &pairs)? {
             return Ok(());
         }
@@ -253,10 +243,7 @@ fn broken(error: &reqwest::Error) -> Broken {
 /// the core expects.
 fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    headers
-        .iter()
-        .map(|(name, value)| (name.as_str(), text(value.as_bytes())))
-        .collect()
+    headers.iter().map(|(name, value)| (name.as_str(), text(value.as_bytes()))).collect()
 }
 
 #[cfg(test)]
@@ -303,10 +290,7 @@ mod tests {
                     let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
                     let surplus = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nX";
                     if is_together {
-                        stream
-                            .write_all(format!("{answer}{surplus}").as_bytes())
-                            .await
-                            .unwrap();
+                        stream.write_all(format!("{answer}{surplus}").as_bytes()).await.unwrap();
                     } else {
                         stream.write_all(answer.as_bytes()).await.unwrap();
                         stream.write_all(surplus.as_bytes()).await.unwrap();
@@ -326,10 +310,7 @@ mod tests {
             for number in 0..9 {
                 let mut heard = Heard::default();
                 let outgoing = Outgoing::post(&client, &url, std::iter::empty(), b"");
-                outgoing
-                    .exchange(Some(Duration::from_secs(5)), &mut heard)
-                    .await
-                    .unwrap();
+                outgoing.exchange(Some(Duration::from_secs(5)), &mut heard).await.unwrap();
                 assert_eq!(heard.0, number.to_string().as_bytes(), "answer {number}");
             }
             server.abort();
@@ -374,10 +355,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_failure_of_a_proxy_is_not_reported_as_a_failure_of_the_server() {
-        for (proxy, name) in [
-            ("127.0.0.1:1", "PROXY_ECONNREFUSED"),
-            ("no-such-proxy.invalid:1", "PROXY_ENOTFOUND"),
-        ] {
+        for (proxy, name) in
+            [("127.0.0.1:1", "PROXY_ECONNREFUSED"), ("no-such-proxy.invalid:1", "PROXY_ENOTFOUND")]
+        {
             let settings = NetworkSettings {
                 proxy: Some(Setting {
                     raw: Raw::Secret(format!("http://me:hunter2@{proxy}").into()),
@@ -417,9 +397,8 @@ mod tests {
 
     #[test]
     fn a_gzip_member_is_decoded_from_chunks_of_any_size() {
-        let text: Vec<u8> = (0..100_000_u32)
-            .flat_map(|number| number.to_string().into_bytes())
-            .collect();
+        let text: Vec<u8> =
+            (0..100_000_u32).flat_map(|number| number.to_string().into_bytes()).collect();
         for size in [1, 7, 1024, 1 << 20] {
             assert_eq!(decoded(&gzip(&text), size).unwrap(), text);
         }

@@ -48,10 +48,7 @@ fn every_fault_has_the_expected_outcome() {
     };
     let wrong: String = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap())
-            .collect()
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
     });
     assert!(wrong.is_empty(), "unexpected outcomes:\n{wrong}");
     assert_eq!(Value::from(runs.len()), file["count"]);
@@ -64,17 +61,12 @@ fn check(file: &Value, run: &Value) {
     let waited_ms = std::thread::scope(|scope| {
         let served = scope.spawn(|| server.serve());
         let waited_ms = catch_unwind(AssertUnwindSafe(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(Host::new(file, run, &server.address()).ask(file, run, &place))
         }));
         server.hang_up();
-        served
-            .join()
-            .unwrap()
-            .unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+        served.join().unwrap().unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
         waited_ms.unwrap_or_else(|_| panic!("{place}: see above"))
     });
     server.assert_nobody_went_elsewhere(&place);
@@ -108,9 +100,7 @@ impl Host {
     /// Makes the calls of a run, and returns the sum of their waits in milliseconds.
     async fn ask(mut self, file: &Value, run: &Value, place: &str) -> u64 {
         for outcome in run["outcomes"].as_array().unwrap() {
-            let expected = outcome
-                .as_str()
-                .map_or(outcome, |name| &file["outcomes"][name]);
+            let expected = outcome.as_str().map_or(outcome, |name| &file["outcomes"][name]);
             let mut call = self.call(file, text(&run["call"]));
             let outcome = self.drive(&mut call).await;
             if let Err(error) = &outcome {
@@ -126,9 +116,8 @@ impl Host {
         let query = &file["query"];
         let window = Window::parse(text(&query["start"]), text(&query["end"])).unwrap();
         let names = query["dimensions"].as_array().unwrap().iter();
-        let dimensions: Vec<Dimension> = names
-            .map(|name| Dimension::parse(text(name)).unwrap())
-            .collect();
+        let dimensions: Vec<Dimension> =
+            names.map(|name| Dimension::parse(text(name)).unwrap()).collect();
         let query = QueryOptions::new(window, &dimensions);
         match name {
             "event_delivery" => self.machine.event_delivery(&query).unwrap().untyped(),
@@ -143,17 +132,10 @@ impl Host {
 
     async fn drive(&mut self, call: &mut Call) -> Result<Output> {
         loop {
-            let now = Now {
-                monotonic_ms: self.waited_ms,
-                unix_ms: self.unix_ms,
-            };
+            let now = Now { monotonic_ms: self.waited_ms, unix_ms: self.unix_ms };
             match call.step(now)? {
                 Step::Send(request) => {
-                    let limit = self
-                        .machine
-                        .timeout()
-                        .ms()
-                        .map(std::time::Duration::from_millis);
+                    let limit = self.machine.timeout().ms().map(std::time::Duration::from_millis);
                     let exchanged =
                         exchange(Outgoing::of(&self.http, &request), limit, call, None).await;
                     let attempt = call.attempt();

@@ -46,11 +46,7 @@ impl Lease {
             return Err(error);
         }
         let life = tokio::spawn(show_life(path.clone()));
-        Ok(Self {
-            identity: identity(&path),
-            path,
-            life,
-        })
+        Ok(Self { identity: identity(&path), path, life })
     }
 
     /// Checks that the lease's file is still there.
@@ -110,9 +106,7 @@ fn modified_ms(path: &Path) -> io::Result<Option<i64>> {
     };
     let since_1970 = found.modified()?.duration_since(UNIX_EPOCH);
     let since_1970 = since_1970.unwrap_or_default();
-    Ok(Some(
-        i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
-    ))
+    Ok(Some(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// Returns the device and inode number of a file, or zeros on a system without them; `None` if the file does not exist.
@@ -189,17 +183,10 @@ mod tests {
         let lease = Lease::take(folder.path()).await.unwrap();
         let error = Lease::take(folder.path()).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        assert!(
-            error.to_string().contains(&format!("-{}-", process::id())),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&format!("-{}-", process::id())), "{error}");
         drop(lease);
         Lease::take(folder.path()).await.unwrap();
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            0,
-            "a lock was left behind"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a lock was left behind");
     }
 
     #[tokio::test]
@@ -227,12 +214,7 @@ mod tests {
         fs::write(&foreign, "").unwrap();
         assert!(Lease::take(folder.path()).await.is_err());
         let long_ago = SystemTime::now() - Duration::from_secs(65);
-        fs::File::options()
-            .write(true)
-            .open(&foreign)
-            .unwrap()
-            .set_modified(long_ago)
-            .unwrap();
+        fs::File::options().write(true).open(&foreign).unwrap().set_modified(long_ago).unwrap();
         let lease = Lease::take(folder.path()).await.unwrap();
         assert!(!foreign.exists());
         lease.check().unwrap();

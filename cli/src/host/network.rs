@@ -58,10 +58,7 @@ impl Http {
             None => builder(),
         };
         let direct = || build(|| builder().no_proxy(), tls.as_ref());
-        Ok(Self {
-            usual: build(usual, tls.as_ref())?,
-            direct: has_proxy.then(direct).transpose()?,
-        })
+        Ok(Self { usual: build(usual, tls.as_ref())?, direct: has_proxy.then(direct).transpose()? })
     }
 
     /// Returns the client for requests to an address.
@@ -98,8 +95,7 @@ fn has_proxy(matcher: &Matcher) -> bool {
     // `NO_PROXY` may exempt some hosts from the proxy, but hardly `a.invalid`, because no such host exists.
     let somewhere = ["http://a.invalid", "https://a.invalid"];
     let uris = somewhere.iter().filter_map(|address| address.parse().ok());
-    uris.into_iter()
-        .any(|uri: Uri| matcher.intercept(&uri).is_some())
+    uris.into_iter().any(|uri: Uri| matcher.intercept(&uri).is_some())
 }
 
 /// Returns whether a host is this machine. An IPv6 address may be in brackets.
@@ -121,16 +117,11 @@ fn build(builder: impl Fn() -> ClientBuilder, tls: Option<&ClientConfig>) -> Res
     let client = match tls {
         Some(tls) => builder().tls_backend_preconfigured(tls.clone()).build(),
         // A minimal container may have no system certificates. The fallback trusts no certificate, so that at least http works.
-        None => builder()
-            .build()
-            .or_else(|_| builder().tls_certs_only([]).build()),
+        None => builder().build().or_else(|_| builder().tls_certs_only([]).build()),
     };
     client.map_err(|error| {
         let names = chain(&error).map(ToString::to_string);
-        Failure::usage(format!(
-            "the network can't be set up: {}",
-            names.last().unwrap_or_default()
-        ))
+        Failure::usage(format!("the network can't be set up: {}", names.last().unwrap_or_default()))
     })
 }
 
@@ -171,11 +162,8 @@ fn proxy_of(setting: &Setting) -> Result<Proxy> {
         Origin::Flag => "proxy".to_owned(),
         origin => origin.to_string(),
     };
-    let refused = || {
-        Failure::usage(format!(
-            "{place}: want an address such as http://proxy.example:3128"
-        ))
-    };
+    let refused =
+        || Failure::usage(format!("{place}: want an address such as http://proxy.example:3128"));
     let address = setting.secret()?.ok_or_else(refused)?;
     Proxy::all(address.expose()).map_err(|_| refused())
 }
@@ -189,12 +177,8 @@ pub(crate) fn chain<'a>(
 
 /// Returns the cause of an error. The cause of an `io::Error` that wraps another error is the wrapped error.
 fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let wrapped = error
-        .downcast_ref::<io::Error>()
-        .and_then(io::Error::get_ref);
-    wrapped
-        .map(|inner| inner as &(dyn Error + 'static))
-        .or_else(|| error.source())
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
 }
 
 /// Returns the core's name for a network error.
@@ -204,9 +188,7 @@ pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
         return name;
     }
     let mentions = |part: &str| links.iter().any(|link| link.to_string().contains(part));
-    let system = links
-        .iter()
-        .filter_map(|link| link.downcast_ref::<io::Error>());
+    let system = links.iter().filter_map(|link| link.downcast_ref::<io::Error>());
     let name = match mentions("dns error") {
         true => Some("ENOTFOUND"),
         false => system.filter_map(system_name).next(),
@@ -223,10 +205,7 @@ pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
     if let Some(name) = name {
         return name;
     }
-    match links
-        .iter()
-        .any(|link| link.downcast_ref::<rustls::Error>().is_some())
-    {
+    match links.iter().any(|link| link.downcast_ref::<rustls::Error>().is_some()) {
         true => "SSLError",
         false => "RemoteProtocolError",
     }
@@ -289,9 +268,8 @@ pub(crate) fn trusting(path: &Path) -> Result<ClientConfig> {
     let config =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(refused)?.dangerous();
-    let mut config = config
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+    let mut config =
+        config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -305,9 +283,7 @@ fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
     let mut pem = Vec::new();
     let file = File::open(path).map_err(as_failure)?;
-    file.take(MOST_BYTES)
-        .read_to_end(&mut pem)
-        .map_err(as_failure)?;
+    file.take(MOST_BYTES).read_to_end(&mut pem).map_err(as_failure)?;
     let all: Vec<_> = CertificateDer::pem_slice_iter(&pem)
         .collect::<std::result::Result<_, _>>()
         .map_err(|_| wanted("PEM certificates of authorities"))?;
@@ -417,17 +393,9 @@ mod tests {
             assert!(check("HTTPS_PROXY", value).is_ok(), "{value}");
         }
         for name in ["HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY"] {
-            for value in [
-                ":::secret",
-                "http://",
-                "http://secret secret",
-                "ftp://secret",
-            ] {
+            for value in [":::secret", "http://", "http://secret secret", "ftp://secret"] {
                 let text = check(name, value).unwrap_err().text;
-                assert!(
-                    text.starts_with(&format!("environment variable {name}: want")),
-                    "{text}"
-                );
+                assert!(text.starts_with(&format!("environment variable {name}: want")), "{text}");
                 assert!(!text.contains("secret"), "{text}");
             }
         }
@@ -448,13 +416,7 @@ mod tests {
         ] {
             assert!(is_this_machine(host), "{host}");
         }
-        for host in [
-            "localhost.example",
-            "a.example",
-            "10.0.0.1",
-            "[fe80::1]",
-            "alocalhost",
-        ] {
+        for host in ["localhost.example", "a.example", "10.0.0.1", "[fe80::1]", "alocalhost"] {
             assert!(!is_this_machine(host), "{host}");
         }
     }

@@ -148,12 +148,7 @@ impl Following {
         if let Some(by) = session.shared_by(options.metric, &options.dimensions) {
             machine.request_by(by)?;
         }
-        Ok(Self {
-            session,
-            machine,
-            is_down: false,
-            has_read: false,
-        })
+        Ok(Self { session, machine, is_down: false, has_read: false })
     }
 
     /// Waits for the next event. Dropping the future loses nothing: if it was reading a window, that window is read again later.
@@ -228,10 +223,7 @@ impl Keeper {
             _ => Failure::file("use", path, &error),
         };
         if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
-            let text = format!(
-                "{}: want the path of a folder; this is a file",
-                path.display()
-            );
+            let text = format!("{}: want the path of a folder; this is a file", path.display());
             return Err(Failure::usage(text));
         }
         fs::create_dir_all(path).map_err(as_failure)?;
@@ -239,10 +231,7 @@ impl Keeper {
             path: path.to_owned(),
             lease: Lease::take(path).await.map_err(as_failure)?,
         };
-        Ok(Self {
-            directory: Some(Arc::new(directory)),
-            saving: None,
-        })
+        Ok(Self { directory: Some(Arc::new(directory)), saving: None })
     }
 
     /// Loads all stored segments.
@@ -284,9 +273,7 @@ impl Keeper {
         let saved = saving.await;
         self.saving = None;
         saved.unwrap_or_else(|error| {
-            Err(Failure::usage(format!(
-                "the checkpoint could not be stored: {error}"
-            )))
+            Err(Failure::usage(format!("the checkpoint could not be stored: {error}")))
         })
     }
 
@@ -317,9 +304,7 @@ impl Directory {
     fn save(&self, segment: &Segment) -> Result<()> {
         let path = self.path.join(&segment.name);
         let saved = self.lease.check().and_then(|()| {
-            replace(&path, Replacement::Private, |out| {
-                out.write_all(segment.json.as_bytes())
-            })
+            replace(&path, Replacement::Private, |out| out.write_all(segment.json.as_bytes()))
         });
         saved.map_err(|error| Failure::file("write", &path, &error))
     }

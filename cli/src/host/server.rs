@@ -55,9 +55,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Creates a body from all of its bytes.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> {
-    Full::new(bytes.into())
-        .map_err(|never: Infallible| match never {})
-        .boxed_unsync()
+    Full::new(bytes.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
 /// Creates a response without a body.
@@ -69,10 +67,7 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
 
 /// Attaches a permit to bytes. The permit is released when the bytes are dropped, after the last of them is sent.
 pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
-    struct Held(
-        Bytes,
-        #[allow(dead_code, reason = "it is held, not read")] OwnedSemaphorePermit,
-    );
+    struct Held(Bytes, #[allow(dead_code, reason = "it is held, not read")] OwnedSemaphorePermit);
 
     impl AsRef<[u8]> for Held {
         fn as_ref(&self) -> &[u8] {
@@ -92,9 +87,7 @@ pub(crate) fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
 pub(crate) fn typed(status: StatusCode, media: &'static str, text: String) -> Answer {
     let mut response = Response::new(whole(text));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
     response
 }
 
@@ -124,9 +117,7 @@ pub(crate) fn host_name(text: &str) -> Result<String, &'static str> {
 /// Returns whether a request is for one of these hosts, at any port.
 pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
     let (host, bare) = host_of(headers);
-    hosts
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
+    hosts.iter().any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
 }
 
 /// Returns whether a client accepts gzip.
@@ -177,9 +168,7 @@ pub(crate) fn target_of(uri: &Uri) -> &str {
 /// Returns the names and values of all headers whose values are ASCII text.
 pub(crate) fn texts_of(headers: &HeaderMap) -> Vec<(&str, &str)> {
     let headers = headers.iter();
-    headers
-        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
-        .collect()
+    headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect()
 }
 
 /// A socket that listens.
@@ -257,9 +246,7 @@ async fn connection<F: Future<Output = Answer> + 'static>(
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(SENDING);
+    builder.timer(TokioTimer::new()).header_read_timeout(SENDING);
     // A client that disconnects is not an error of the server.
     let _ = watcher
         .watch(builder.serve_connection(TokioIo::new(ClientStream::new(stream)), service))
@@ -275,10 +262,7 @@ struct ClientStream {
 
 impl ClientStream {
     fn new(stream: TcpStream) -> Self {
-        Self {
-            stream,
-            waiting: None,
-        }
+        Self { stream, waiting: None }
     }
 
     /// Returns the result of a write, or an error if the client has taken longer than [`READING`] to read the response.
@@ -394,10 +378,7 @@ mod tests {
             };
             let _serving = spawn_local(server.serve(handler, std::future::pending()));
             let mut client = TcpStream::connect(address).await.unwrap();
-            client
-                .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
-                .await
-                .unwrap();
+            client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
             let mut waited = Duration::ZERO;
             let step = Duration::from_millis(10);
             while permits.available_permits() == 1 && waited < Duration::from_secs(10) {
@@ -406,10 +387,7 @@ mod tests {
             }
             assert_eq!(permits.available_permits(), 0, "the response is under way");
             let released = timeout(Duration::from_secs(20), permits.acquire()).await;
-            assert!(
-                released.is_ok(),
-                "a client that reads nothing holds the response"
-            );
+            assert!(released.is_ok(), "a client that reads nothing holds the response");
         };
         LocalSet::new().run_until(work).await;
     }

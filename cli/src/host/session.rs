@@ -78,10 +78,7 @@ impl Session {
     /// Returns this client for one of several parts of the process that read the same windows. The calls of each part use
     /// responses that other parts have just read.
     pub(crate) fn shared(&self, sharer: Sharer) -> Rc<Self> {
-        Rc::new(Self {
-            sharer: Some(sharer),
-            ..self.clone()
-        })
+        Rc::new(Self { sharer: Some(sharer), ..self.clone() })
     }
 
     /// Returns the dimensions to request in place of `own`, so that the requests of all parts are equal. Returns `None` if
@@ -146,11 +143,7 @@ impl Session {
     }
 
     async fn drive_copying<T>(&self, call: &mut Call<T>, copy: Option<&mut Copied>) -> Result<()> {
-        let mut driven = Driven {
-            session: self,
-            call,
-            copy,
-        };
+        let mut driven = Driven { session: self, call, copy };
         loop {
             let begun = self.now();
             let step = driven.call.step(begun)?;
@@ -186,10 +179,9 @@ impl Session {
         if attempt.code.is_none() {
             let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
             self.common.ahead_ms.set(ahead_ms.max(0));
-            self.common.service.set(Some(Now {
-                unix_ms: begun.unix_ms.saturating_sub(ahead_ms),
-                ..begun
-            }));
+            self.common
+                .service
+                .set(Some(Now { unix_ms: begun.unix_ms.saturating_sub(ahead_ms), ..begun }));
         }
         let Some(difference) = &attempt.clock else {
             return;
@@ -374,12 +366,7 @@ struct AttemptLine<'a>(&'a str, &'a Attempt);
 impl std::fmt::Display for AttemptLine<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self(name, attempt) = self;
-        write!(
-            f,
-            "{name}: {} attempt {}",
-            attempt.target.as_str(),
-            attempt.number
-        )?;
+        write!(f, "{name}: {} attempt {}", attempt.target.as_str(), attempt.number)?;
         if let Some(window) = attempt.window {
             write!(f, " {window:?}")?;
         }

@@ -38,9 +38,8 @@ impl Copied {
     /// The call's final error.
     pub(super) fn feed<T>(&self, call: &mut Call<T>) -> Result<()> {
         let headers = self.headers.iter();
-        let headers: Vec<(&str, &str)> = headers
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
+        let headers: Vec<(&str, &str)> =
+            headers.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         if call.head(self.status, &headers)? {
             call.chunk(&self.body)?;
             call.end()?;
@@ -209,11 +208,7 @@ impl Sharer {
             begun,
             had: parts.map(|part| part == self.part).collect(),
         });
-        let bytes = |kept: &[Kept]| {
-            kept.iter()
-                .map(|one| one.response.body.len())
-                .sum::<usize>()
-        };
+        let bytes = |kept: &[Kept]| kept.iter().map(|one| one.response.body.len()).sum::<usize>();
         while bytes(&kept) > KEPT_BYTES {
             kept.remove(0);
         }
@@ -246,10 +241,7 @@ mod tests {
     }
 
     fn at(ms: u64) -> Now {
-        Now {
-            monotonic_ms: ms,
-            unix_ms: i64::try_from(ms).unwrap(),
-        }
+        Now { monotonic_ms: ms, unix_ms: i64::try_from(ms).unwrap() }
     }
 
     fn shared_by(settle_ms: &[u64]) -> Vec<Sharer> {
@@ -289,16 +281,9 @@ mod tests {
         parts[0].keep(&asked("a"), response(), at(10));
         assert!(parts[1].take(&asked("a"), at(20)).is_none());
         assert!(parts[2].take(&asked("a"), at(20)).is_some());
-        for wrong in [
-            Copied {
-                status: 500,
-                ..response()
-            },
-            Copied {
-                headers: Vec::new(),
-                ..response()
-            },
-        ] {
+        for wrong in
+            [Copied { status: 500, ..response() }, Copied { headers: Vec::new(), ..response() }]
+        {
             parts[0].keep(&asked("a"), wrong, at(20));
             assert!(parts[1].take(&asked("a"), at(20)).is_none());
         }

@@ -34,10 +34,7 @@ pub(crate) struct Shutdown {
 impl Shutdown {
     /// Creates a shutdown that has not begun.
     pub(crate) fn new() -> Self {
-        Self {
-            begun: Rc::new(watch::Sender::new(false)),
-            exit: Rc::default(),
-        }
+        Self { begun: Rc::new(watch::Sender::new(false)), exit: Rc::default() }
     }
 
     /// Begins the shutdown of all work that uses this value or a clone.
@@ -117,10 +114,7 @@ impl Signals {
 
     #[cfg(windows)]
     fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: ctrl_c()?,
-            terminate: ctrl_close()?,
-        })
+        Ok(Self { interrupt: ctrl_c()?, terminate: ctrl_close()? })
     }
 }
 
@@ -255,10 +249,7 @@ impl Stop {
     /// Waits for a signal, and returns the exit code for unfinished work.
     pub(crate) async fn asked(&self) -> Exit {
         let mut signals = self.0.lock().await;
-        let Signals {
-            interrupt,
-            terminate,
-        } = &mut *signals;
+        let Signals { interrupt, terminate } = &mut *signals;
         tokio::select! {
             _ = interrupt.recv() => Exit::Interrupted,
             _ = terminate.recv() => Exit::Terminated,

@@ -93,11 +93,7 @@ impl StateFile {
             ))
         })?;
         let seen = Cell::new(mark(&path));
-        Ok(Self {
-            path,
-            _lock: lock,
-            seen,
-        })
+        Ok(Self { path, _lock: lock, seen })
     }
 
     /// Reads and parses the document; returns the default if there is no file yet.
@@ -175,10 +171,8 @@ impl StateFile {
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
         let mut failure = Failure::from(error);
         failure.text = format!("{}: {}", self.path.display(), failure.text);
-        failure.helped_by(format!(
-            "another --state, or remove {} to begin anew",
-            self.path.display()
-        ))
+        failure
+            .helped_by(format!("another --state, or remove {} to begin anew", self.path.display()))
     }
 }
 
@@ -242,10 +236,8 @@ mod tests {
         assert!(refused.text.contains("another process"), "{refused}");
         drop(state);
         StateFile::open(path).unwrap();
-        let mut names: Vec<_> = fs::read_dir(folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["state.json", "state.json.lock"]);
     }
@@ -266,10 +258,7 @@ mod tests {
         let foreign = lease.join("lock-0123456789abcdef-1-1-00");
         fs::write(&foreign, "").unwrap();
         let refused = state.replace("two".to_owned()).await.unwrap_err();
-        assert!(
-            refused.text.contains("another process is writing it"),
-            "{refused}"
-        );
+        assert!(refused.text.contains("another process is writing it"), "{refused}");
         fs::remove_file(&foreign).unwrap();
         state.replace("two".to_owned()).await.unwrap();
         assert!(!lease.exists());
@@ -282,18 +271,10 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        for opened in [
-            StateFile::open(pipe.clone()),
-            StateFile::existing(&pipe, None),
-        ] {
+        for opened in [StateFile::open(pipe.clone()), StateFile::existing(&pipe, None)] {
             let refused = opened.unwrap_err();
             assert_eq!(refused.exit, crate::failure::Exit::Usage);
-            assert!(
-                refused
-                    .text
-                    .contains("pipe: want the path of a regular file"),
-                "{refused}"
-            );
+            assert!(refused.text.contains("pipe: want the path of a regular file"), "{refused}");
         }
         // A pipe can also replace the file after it was opened, or take the place of the lock.
         let path = folder.path().join("state.json");

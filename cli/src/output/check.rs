@@ -168,11 +168,7 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
         format: FindingsFormat::Findings1,
         at: report.asked.at,
         replay: report.asked.replay,
-        rules: report
-            .asked
-            .rules
-            .as_ref()
-            .map(|path| path.display().to_string()),
+        rules: report.asked.rules.as_ref().map(|path| path.display().to_string()),
         healthy: report.parts.iter().all(|part| part.found.healthy)
             && unjudged(report).next().is_none(),
         clusters: clusters.collect(),
@@ -190,10 +186,7 @@ fn unjudged(report: &CheckReport) -> impl Iterator<Item = &Missing> {
 fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
         for finding in &part.found.findings {
-            let line = NdjsonFinding {
-                cluster: &part.cluster,
-                finding,
-            };
+            let line = NdjsonFinding { cluster: &part.cluster, finding };
             write_document(&line, false, out)?;
         }
     }
@@ -252,12 +245,7 @@ fn write_sentence(
         write!(out, "{} ", span(finding))?;
     }
     let (word, color) = word_of(finding, report.asked.replay.is_some());
-    write_styled(
-        word,
-        Style::new().fg_color(color.map(Into::into)),
-        screen,
-        out,
-    )?;
+    write_styled(word, Style::new().fg_color(color.map(Into::into)), screen, out)?;
     let (rule, sentence) = (escaped(&finding.rule), escaped(&finding.sentence));
     write!(out, ": {rule}: {sentence}")?;
     let incident = finding.incident.as_deref();
@@ -361,9 +349,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn texts(labels: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-    labels
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
+    labels.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 fn labels_of(mut labels: BTreeMap<String, String>, finding: &Finding) -> BTreeMap<String, String> {
@@ -378,10 +364,7 @@ fn labels_of(mut labels: BTreeMap<String, String>, finding: &Finding) -> BTreeMa
         ("severity", finding.severity.as_str()),
         ("status", finding.status.as_str()),
         ("silenced", if finding.silenced { "true" } else { "false" }),
-        (
-            "provisional",
-            if finding.provisional { "true" } else { "false" },
-        ),
+        ("provisional", if finding.provisional { "true" } else { "false" }),
     ];
     labels.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
     labels

@@ -76,14 +76,8 @@ fn line_of(report: &Report, line: Line, by: CountName) -> Option<Cells> {
     let shares = row.share();
     let mut cells = key_cells(report, line);
     cells.extend([
-        side(
-            presence != Presence::New,
-            row.before().map(|counts| by.of(counts)),
-        ),
-        side(
-            presence != Presence::Vanished,
-            row.after().map(|counts| by.of(counts)),
-        ),
+        side(presence != Presence::New, row.before().map(|counts| by.of(counts))),
+        side(presence != Presence::Vanished, row.after().map(|counts| by.of(counts))),
         signed(change_of(row.delta(), by)),
         share(match by {
             CountName::Success => shares.success,
@@ -158,11 +152,7 @@ pub(crate) fn write_csv(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     let labels = pairs(report, given)?;
-    let own = labels
-        .iter()
-        .take(1)
-        .flatten()
-        .map(|(name, _)| name.clone());
+    let own = labels.iter().take(1).flatten().map(|(name, _)| name.clone());
     let header: Vec<String> = own.chain(names(&report.asked)).collect();
     write!(out, "{}\r\n", header.join(","))?;
     for line in &picked.lines {
@@ -261,14 +251,8 @@ mod tests {
     }
 
     fn drawn_of(report: &Report, width: usize, by: CountName) -> String {
-        let ranking = Ranking {
-            by: Some(by.into()),
-            top: None,
-        };
-        let screen = Screen {
-            width: Some(width),
-            color: false,
-        };
+        let ranking = Ranking { by: Some(by.into()), top: None };
+        let screen = Screen { width: Some(width), color: false };
         let mut out = Vec::new();
         let picked = Picked::of(report, ranking);
         write_changes(report, &picked, by, screen, &mut out).unwrap();
@@ -290,19 +274,13 @@ mod tests {
     fn changes_that_may_still_change_are_marked() {
         let mut report = report_of(vec![("default", Counted::Comparison(change()))]);
         report.parts[0].provisional = vec![hour(0)];
-        assert_drawn(
-            drawn_of(&report, 80, CountName::Errors),
-            "changes-provisional-80.txt",
-        );
+        assert_drawn(drawn_of(&report, 80, CountName::Errors), "changes-provisional-80.txt");
     }
 
     fn report() -> (Report, Picked) {
         let mut report = report_of(vec![("e\"u", Counted::Comparison(change()))]);
         report.is_named = true;
-        let ranking = Ranking {
-            by: Some(CountName::Errors.into()),
-            top: Some(2),
-        };
+        let ranking = Ranking { by: Some(CountName::Errors.into()), top: Some(2) };
         let picked = Picked::of(&report, ranking);
         (report, picked)
     }

@@ -357,11 +357,7 @@ pub(crate) struct Rows<'a, R> {
 
 impl<R: Serialize> Serialize for Rows<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(
-            self.positions
-                .iter()
-                .filter_map(|position| (self.row)(*position)),
-        )
+        serializer.collect_seq(self.positions.iter().filter_map(|position| (self.row)(*position)))
     }
 }
 

@@ -51,10 +51,7 @@ pub(crate) fn write_document(
 
 /// Creates the document of a cluster without any counts.
 pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
-    MissingDocument {
-        cluster: &missing.cluster,
-        failure: (&missing.failure).into(),
-    }
+    MissingDocument { cluster: &missing.cluster, failure: (&missing.failure).into() }
 }
 
 /// Creates the document of a report, with the rows that were picked.
@@ -79,10 +76,10 @@ pub(crate) fn document<'a>(
 }
 
 fn asked(asked: &Asked, ranking: Ranking) -> AskedDocument<'_> {
-    let filter = asked.only.iter().map(|(dimension, values)| FilterDocument {
-        dimension: *dimension,
-        values,
-    });
+    let filter = asked
+        .only
+        .iter()
+        .map(|(dimension, values)| FilterDocument { dimension: *dimension, values });
     AskedDocument {
         metric: asked.metric,
         dimensions: &asked.by,
@@ -184,11 +181,7 @@ fn comparison(comparison: &Comparison, positions: Vec<usize>) -> ComparisonDocum
 }
 
 fn row_of<'a, F: Frame>(frame: &'a F, row: Row<'a, F>, counts: Counts) -> RowDocument<'a> {
-    RowDocument {
-        dimensions: pairs(frame, row),
-        counts: counts.into(),
-        rates: counts.rates(),
-    }
+    RowDocument { dimensions: pairs(frame, row), counts: counts.into(), rates: counts.rates() }
 }
 
 fn pairs<'a, F: Frame>(frame: &F, row: Row<'a, F>) -> Pairs<'a> {
@@ -199,22 +192,14 @@ fn pairs<'a, F: Frame>(frame: &F, row: Row<'a, F>) -> Pairs<'a> {
 impl From<Counts> for CountsOf {
     fn from(counts: Counts) -> Self {
         let [success, errors, filtered] = counts.each().map(Count);
-        Self {
-            success,
-            errors,
-            filtered,
-        }
+        Self { success, errors, filtered }
     }
 }
 
 impl From<Deltas> for ChangesOf {
     fn from(deltas: Deltas) -> Self {
         let [success, errors, filtered] = deltas.each().map(Change);
-        Self {
-            success,
-            errors,
-            filtered,
-        }
+        Self { success, errors, filtered }
     }
 }
 
@@ -223,35 +208,26 @@ impl From<Reconciliation> for ReconciliationDocument {
         match reconciliation {
             Reconciliation::Balanced => Self::Balanced,
             Reconciliation::Unavailable => Self::Unavailable,
-            Reconciliation::Unbalanced {
-                success,
-                errors,
-                filtered,
-            } => Self::Unbalanced(ChangesOf {
-                success: Change(success),
-                errors: Change(errors),
-                filtered: Change(filtered),
-            }),
+            Reconciliation::Unbalanced { success, errors, filtered } => {
+                Self::Unbalanced(ChangesOf {
+                    success: Change(success),
+                    errors: Change(errors),
+                    filtered: Change(filtered),
+                })
+            }
         }
     }
 }
 
 impl From<SeriesWindow> for WindowDocument {
     fn from(of: SeriesWindow) -> Self {
-        Self {
-            window: of.window,
-            complete: of.complete,
-            provisional: of.provisional,
-        }
+        Self { window: of.window, complete: of.complete, provisional: of.provisional }
     }
 }
 
 impl<'a> From<&'a Failure> for FailureDocument<'a> {
     fn from(failure: &'a Failure) -> Self {
-        Self {
-            code: failure.code.map(|code| code.as_str()),
-            message: &failure.text,
-        }
+        Self { code: failure.code.map(|code| code.as_str()), message: &failure.text }
     }
 }
 
@@ -268,10 +244,7 @@ mod tests {
     use serde_json::{Value, json};
     use tallyfold::{Dimension, RankBy};
 
-    const ALL: Ranking = Ranking {
-        by: None,
-        top: None,
-    };
+    const ALL: Ranking = Ranking { by: None, top: None };
 
     fn written(report: &Report, ranking: Ranking) -> Value {
         let mut out = Vec::new();
@@ -290,9 +263,7 @@ mod tests {
             (
                 "sa",
                 Counted::Table(
-                    table(ROWS)
-                        .filter(&[(Dimension::Integration, vec![String::new()])])
-                        .unwrap(),
+                    table(ROWS).filter(&[(Dimension::Integration, vec![String::new()])]).unwrap(),
                 ),
             ),
         ]);
@@ -308,10 +279,7 @@ mod tests {
         });
         vec![
             all,
-            report_of(vec![(
-                "default",
-                Counted::Series(series(&[ROWS, &ROWS[..1]])),
-            )]),
+            report_of(vec![("default", Counted::Series(series(&[ROWS, &ROWS[..1]])))]),
             report_of(vec![("default", Counted::Comparison(change()))]),
             report_of(Vec::new()),
         ]
@@ -323,10 +291,8 @@ mod tests {
         let validator = jsonschema::validator_for(schema.as_value()).unwrap();
         for report in reports() {
             let document = written(&report, ALL);
-            let faults: Vec<String> = validator
-                .iter_errors(&document)
-                .map(|error| error.to_string())
-                .collect();
+            let faults: Vec<String> =
+                validator.iter_errors(&document).map(|error| error.to_string()).collect();
             assert_eq!(faults, [""; 0], "{document:#}");
         }
         // The schema rejects wrong documents.
@@ -359,10 +325,7 @@ mod tests {
         assert_eq!(row["errors"], json!("9007199254740992"));
         assert_eq!(row["filtered"], json!("18446744073709551615"));
         assert_eq!(row["dimensions"], json!({"integration": "a"}));
-        assert_eq!(
-            serde_json::to_value(Change(-(1 << 53))).unwrap(),
-            json!("-9007199254740992")
-        );
+        assert_eq!(serde_json::to_value(Change(-(1 << 53))).unwrap(), json!("-9007199254740992"));
         assert_eq!(
             serde_json::to_value(Change(1 - (1 << 53))).unwrap(),
             json!(-9_007_199_254_740_991_i64)
@@ -380,36 +343,21 @@ mod tests {
             document["missing"],
             json!([{"cluster": "af", "code": null, "message": "no answer"}])
         );
-        assert_eq!(
-            document["clusters"][1]["failure"]["code"],
-            "invalid_timestamp"
-        );
-        assert_eq!(
-            document["clusters"][1]["gaps"][0]["start"],
-            "2026-01-01T03:00:00Z"
-        );
+        assert_eq!(document["clusters"][1]["failure"]["code"], "invalid_timestamp");
+        assert_eq!(document["clusters"][1]["gaps"][0]["start"], "2026-01-01T03:00:00Z");
         let reconciliation =
             json!({"verdict": "unbalanced", "success": 0, "errors": 7, "filtered": 0});
         assert_eq!(document["clusters"][1]["reconciliation"], reconciliation);
-        assert_eq!(
-            document["clusters"][0]["provisional"][0]["end"],
-            "2026-01-01T01:00:00Z"
-        );
+        assert_eq!(document["clusters"][0]["provisional"][0]["end"], "2026-01-01T01:00:00Z");
     }
 
     #[test]
     fn top_rows_are_in_order_and_the_other_rows_are_counted() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
-        let ranking = Ranking {
-            by: Some(RankBy::Errors),
-            top: Some(2),
-        };
+        let ranking = Ranking { by: Some(RankBy::Errors), top: Some(2) };
         let document = written(&report, ranking);
         let errors = |row: usize| document["clusters"][0]["rows"][row]["errors"].clone();
-        assert_eq!(
-            [errors(0), errors(1), errors(2)],
-            [json!(12345), json!(3), Value::Null]
-        );
+        assert_eq!([errors(0), errors(1), errors(2)], [json!(12345), json!(3), Value::Null]);
         assert_eq!(document["left_out"], 3);
         assert_eq!(document["clusters"][0]["totals"]["errors"], 12349);
         assert_eq!(document["asked"]["order"], "errors");

@@ -71,10 +71,7 @@ pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> R
     let picked = Picked::of_frames(parts.iter().map(|(rows, _)| rows.frame()), ranking);
     if format.is_file() {
         let sources = parts.iter().map(all).collect::<Result<Vec<_>>>()?;
-        let places = picked.lines.iter().map(|line| Place {
-            source: line.part,
-            row: line.row,
-        });
+        let places = picked.lines.iter().map(|line| Place { source: line.part, row: line.row });
         return Ok(Export::of_sources(sources, &options)?.choosing(places.collect())?);
     }
     // The formats of other systems sort the rows themselves, so the order of the ranking is not kept.
@@ -192,12 +189,7 @@ impl<'a> Rows<'a> {
         let (windows, window_ids) = self.windows(rows);
         let columns = WindowedColumns {
             metric: frame.metric(),
-            dimensions: frame
-                .dimensions()
-                .names()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            dimensions: frame.dimensions().names().into_iter().map(str::to_owned).collect(),
             dictionaries: keys.dictionaries.to_vec(),
             ids: keys.ids.iter().map(pick).collect(),
             windows,
@@ -273,10 +265,8 @@ mod tests {
     #[test]
     fn files_have_the_requested_order() {
         let text = written(&named_pair(), Format::Csv, &["--top", "3"]);
-        let ends: Vec<&str> = text
-            .lines()
-            .map(|line| line.rsplit_once("Z,true,").map_or(line, |of| of.1))
-            .collect();
+        let ends: Vec<&str> =
+            text.lines().map(|line| line.rsplit_once("Z,true,").map_or(line, |of| of.1)).collect();
         let header = "cluster,window_start,window_end,settled,integration,success,errors,filtered";
         assert_eq!(ends, [header, "c,4,9,0", "a,1,5,0", "a,3,3,0"]);
         let text = written(&named_pair(), Format::Ndjson, &["--order", "success"]);
@@ -294,22 +284,11 @@ mod tests {
         assert_eq!(text.lines().nth(1), Some(row));
         // OpenMetrics has a sample for each window: two windows with three counts.
         let text = written(&report, Format::OpenMetrics, &[]);
-        assert_eq!(
-            text.lines().filter(|line| !line.starts_with('#')).count(),
-            6
-        );
-        let report = report_of(vec![(
-            "eu",
-            Counted::Table(provisional_table(&[("a", 1, 2, 3)])),
-        )]);
+        assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 6);
+        let report = report_of(vec![("eu", Counted::Table(provisional_table(&[("a", 1, 2, 3)])))]);
         assert!(written(&report, Format::Csv, &[]).contains(",false,a,1,2,3"));
         assert_eq!(written(&report, Format::OpenMetrics, &[]), "# EOF\n");
-        assert_eq!(
-            written(&report, Format::Csv, &["--windows", "settled"])
-                .lines()
-                .count(),
-            1
-        );
+        assert_eq!(written(&report, Format::Csv, &["--windows", "settled"]).lines().count(), 1);
     }
 
     #[test]
@@ -325,10 +304,8 @@ mod tests {
             assert_eq!(text.lines().count(), 1);
             assert!(text.contains("success=1i,errors=2i,filtered=3i"), "{text}");
         }
-        for flags in [
-            &["--windows", "settled"][..],
-            &["--windows", "settled", "--order", "errors"],
-        ] {
+        for flags in [&["--windows", "settled"][..], &["--windows", "settled", "--order", "errors"]]
+        {
             let text = written(&report, Format::Csv, flags);
             assert_eq!(text.lines().count(), 2);
             assert!(text.contains("T01:00:00Z,true,a,1,2,3"));
@@ -337,18 +314,12 @@ mod tests {
 
     #[test]
     fn samples_of_the_top_groups_are_exact_in_every_window() {
-        let table = hours(&[
-            &[("a", 1, 6, 0), ("b", 1, 4, 0)],
-            &[("b", 1, 5, 0), ("c", 1, 1, 0)],
-        ]);
+        let table = hours(&[&[("a", 1, 6, 0), ("b", 1, 4, 0)], &[("b", 1, 5, 0), ("c", 1, 1, 0)]]);
         let report = report_of(vec![("eu", Counted::Table(table))]);
         let text = written(&report, Format::Influx, &["--top", "1"]);
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.lines().all(|line| line.contains("integration=b")));
-        assert!(
-            text.contains("errors=4") && text.contains("errors=5"),
-            "{text}"
-        );
+        assert!(text.contains("errors=4") && text.contains("errors=5"), "{text}");
     }
 
     #[test]
@@ -375,19 +346,14 @@ mod tests {
         }
         let text = written(&named_pair(), Format::DogStatsD, &[]);
         assert_eq!(text.lines().count(), 12);
-        assert!(
-            text.lines()
-                .all(|line| line.contains("|c|#cluster:") && line.contains("|T"))
-        );
+        assert!(text.lines().all(|line| line.contains("|c|#cluster:") && line.contains("|T")));
     }
 
     #[test]
     fn an_export_of_a_comparison_is_refused() {
         let change = crate::output::testing::change();
         let report = report_of(vec![("eu", Counted::Comparison(change))]);
-        let failure = export_of(&report, &show(&[]), Format::Influx)
-            .err()
-            .unwrap();
+        let failure = export_of(&report, &show(&[]), Format::Influx).err().unwrap();
         assert!(failure.text.contains("comparison"), "{failure}");
     }
 
@@ -408,11 +374,8 @@ mod tests {
                 .map_or(line, |rest| rest.split_once(' ').map_or("", |of| of.1));
             line.split(['{', ' ']).next().unwrap_or_default().to_owned()
         };
-        let mut names: Vec<String> = text
-            .lines()
-            .take_while(|line| *line != "# EOF")
-            .map(name)
-            .collect();
+        let mut names: Vec<String> =
+            text.lines().take_while(|line| *line != "# EOF").map(name).collect();
         names.dedup();
         assert_eq!(names.len(), 3, "{names:?}");
     }
@@ -423,10 +386,7 @@ mod tests {
         let table = table(rows);
         let options = ExportOptions::with_defaults(Format::OpenMetrics);
         let mut alone = Vec::new();
-        Export::new(&table, &options)
-            .unwrap()
-            .write_to(&mut alone)
-            .unwrap();
+        Export::new(&table, &options).unwrap().write_to(&mut alone).unwrap();
         let report = report_of(vec![("default", Counted::Table(table))]);
         assert_eq!(written(&report, Format::OpenMetrics, &[]).as_bytes(), alone);
     }

@@ -54,10 +54,7 @@ pub(crate) struct Grid {
 impl Column {
     /// Creates a column with that title.
     pub(crate) fn new(title: impl Into<String>, holds: Holds) -> Self {
-        Self {
-            title: title.into(),
-            holds,
-        }
+        Self { title: title.into(), holds }
     }
 }
 
@@ -73,11 +70,7 @@ impl Cells {
             label.clone_into(first);
         }
         cells.extend(numbers);
-        Self {
-            cells,
-            is_total: true,
-            ..Self::default()
-        }
+        Self { cells, is_total: true, ..Self::default() }
     }
 }
 
@@ -185,12 +178,7 @@ impl Grid {
                 if cell.is_empty() {
                     continue;
                 }
-                write_styled(
-                    &left(&column.title, titles),
-                    Style::new().bold(),
-                    screen,
-                    out,
-                )?;
+                write_styled(&left(&column.title, titles), Style::new().bold(), screen, out)?;
                 let cell = match column.holds {
                     Holds::Texts => fit(cell, room),
                     Holds::Times => cell.clone(),

@@ -60,10 +60,7 @@ impl File {
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         let schema = schema(export).map_err(refused)?;
         let writer = SerializedFileWriter::new(Vec::new(), schema, properties.build().into());
-        Ok(Self {
-            writer: writer.map_err(refused)?,
-            batch: Batch::new(export),
-        })
+        Ok(Self { writer: writer.map_err(refused)?, batch: Batch::new(export) })
     }
 
     /// Writes the added rows as a group, copies the buffer to the output, and empties both. The writer itself counts the
@@ -236,10 +233,7 @@ mod tests {
     #[test]
     fn top_rows_are_in_order_of_rank() {
         let all = rows(&read(&named_pair(), &["--top", "2"], 10));
-        let values: Vec<bool> = all
-            .iter()
-            .map(|row| row.contains("integration: \"c\""))
-            .collect();
+        let values: Vec<bool> = all.iter().map(|row| row.contains("integration: \"c\"")).collect();
         assert_eq!(values, [true, false]);
     }
 

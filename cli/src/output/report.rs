@@ -56,22 +56,14 @@ impl Report<Asked, CountTable> {
                 provisional: table.provisional(),
                 reconciliation: table.reconciliation(),
                 found: Counted::by_step(table, steps)?,
-                gaps: part
-                    .gaps
-                    .iter()
-                    .copied()
-                    .filter(|gap| gap.overlaps(range))
-                    .collect(),
+                gaps: part.gaps.iter().copied().filter(|gap| gap.overlaps(range)).collect(),
                 failure: part.failure.clone(),
                 is_unanswered: part.is_unanswered,
             })
         });
         Ok(Report {
             parts: parts.collect::<Result<_>>()?,
-            asked: Asked {
-                range,
-                ..self.asked.clone()
-            },
+            asked: Asked { range, ..self.asked.clone() },
             missing: self.missing.clone(),
             is_named: self.is_named,
         })
@@ -270,23 +262,16 @@ pub(crate) const INCOMPLETE: char = '~';
 
 /// Returns a sentence about which counts may still change, and until when.
 pub(crate) fn provisional(report: &Report) -> Option<String> {
-    let windows = report
-        .parts
-        .iter()
-        .flat_map(|part| part.provisional.iter().copied());
+    let windows = report.parts.iter().flat_map(|part| part.provisional.iter().copied());
     let windows: Vec<Window> = windows.collect();
     let start = windows.iter().map(|window| window.start()).min()?;
     let end = windows.iter().map(|window| window.end()).max()?;
-    let settled_ms = end
-        .unix_ms()
-        .saturating_add_unsigned(report.asked.settle_ms);
+    let settled_ms = end.unix_ms().saturating_add_unsigned(report.asked.settle_ms);
     let until = match Timestamp::from_unix_ms(settled_ms) {
         Some(settled) => format!(" until {settled}"),
         None => String::new(),
     };
-    Some(format!(
-        "counts of {start} to {end} may still change{until}"
-    ))
+    Some(format!("counts of {start} to {end} may still change{until}"))
 }
 
 /// Returns the windows that the counts cover only partially, each once.
@@ -318,10 +303,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
     }
     for missing in &report.missing {
         let name = escaped(&missing.cluster);
-        faults.push(format!(
-            "{name} is missing: {}",
-            escaped(&missing.failure.text)
-        ));
+        faults.push(format!("{name} is missing: {}", escaped(&missing.failure.text)));
     }
     faults
 }
@@ -333,19 +315,10 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
 
 /// Returns the sentence for a `reconciliation` of totals; `None` if they agree or can't be compared.
 pub(crate) fn contradiction(reconciliation: Reconciliation) -> Option<String> {
-    let Reconciliation::Unbalanced {
-        success,
-        errors,
-        filtered,
-    } = reconciliation
-    else {
+    let Reconciliation::Unbalanced { success, errors, filtered } = reconciliation else {
         return None;
     };
-    let differences = [
-        ("success", success),
-        ("errors", errors),
-        ("filtered", filtered),
-    ];
+    let differences = [("success", success), ("errors", errors), ("filtered", filtered)];
     let differences = differences
         .iter()
         .filter(|(_, difference)| *difference != 0)
@@ -406,10 +379,7 @@ mod tests {
         assert_eq!(ranges(&[]), "");
         assert_eq!(
             ranges(&hours(&[1, 0, 2, 5])),
-            spans(&[
-                Window::new(hour(0).start(), hour(2).end()).unwrap(),
-                hour(5)
-            ])
+            spans(&[Window::new(hour(0).start(), hour(2).end()).unwrap(), hour(5)])
         );
     }
 
@@ -451,11 +421,7 @@ mod tests {
         }
         let twice = ["a=b", "x=y", "a=c"].map(str::to_owned);
         let failure = labels(&report, &twice).unwrap_err();
-        assert!(
-            failure.text.contains("--label: the label a is given twice"),
-            "{}",
-            failure.text
-        );
+        assert!(failure.text.contains("--label: the label a is given twice"), "{}", failure.text);
     }
 
     #[test]

@@ -49,11 +49,7 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// Reads the escapes that [`escaped`] writes. Any other backslash stands for itself.
 pub(crate) fn unescaped(text: &str) -> String {
-    let hex = |digits: &str| {
-        u32::from_str_radix(digits, 16)
-            .ok()
-            .and_then(char::from_u32)
-    };
+    let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, escape)) = rest.split_once('\\') {
@@ -88,11 +84,7 @@ pub(crate) struct Terminal<W: Write> {
 impl<W: Write> Terminal<W> {
     /// Creates a writer, with or without colours.
     pub(crate) fn new(inner: W, color: bool) -> Self {
-        Self {
-            inner,
-            color,
-            held: Vec::new(),
-        }
+        Self { inner, color, held: Vec::new() }
     }
 
     /// Writes the complete characters of `held`. Returns their number of bytes.
@@ -157,10 +149,7 @@ fn colors(text: &str) -> Sequence {
         Some(_) => return Sequence::None,
     }
     let is_parameter = |byte: &u8| byte.is_ascii_digit() || *byte == b';';
-    let parameters = bytes[2..]
-        .iter()
-        .take_while(|byte| is_parameter(byte))
-        .count();
+    let parameters = bytes[2..].iter().take_while(|byte| is_parameter(byte)).count();
     match bytes.get(2 + parameters) {
         None => Sequence::Begun,
         Some(b'm') => Sequence::Whole(parameters + 3),
@@ -279,14 +268,8 @@ mod tests {
         };
         let hostile = "a\u{1b}]0;x\u{7}\u{9b}31m\u{202e}\u{1b}[2J\u{1b}[31mé日\t1\r2\r\n";
         let harmless = "a\\x1b]0;x\\x07\\x9b31m\\u{202e}\\x1b[2J";
-        assert_eq!(
-            seen(hostile, false),
-            format!("{harmless}\\x1b[31mé日\t1\\r2\r\n")
-        );
-        assert_eq!(
-            seen(hostile, true),
-            format!("{harmless}\u{1b}[31mé日\t1\\r2\r\n")
-        );
+        assert_eq!(seen(hostile, false), format!("{harmless}\\x1b[31mé日\t1\\r2\r\n"));
+        assert_eq!(seen(hostile, true), format!("{harmless}\u{1b}[31mé日\t1\\r2\r\n"));
     }
 
     use proptest::prelude::*;

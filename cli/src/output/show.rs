@@ -172,10 +172,7 @@ impl Ranking {
         let compares = report.asked.before.is_some();
         let by = flags.order.map(RankBy::from);
         let usual = (flags.top.is_some() || compares).then_some(RankBy::Errors);
-        Self {
-            by: by.or(usual),
-            top: flags.top,
-        }
+        Self { by: by.or(usual), top: flags.top }
     }
 }
 
@@ -207,10 +204,7 @@ impl Picked {
         let Some(by) = ranking.by else {
             let lines = parts
                 .flat_map(|(part, (frame, _))| (0..frame.len()).map(move |row| Line { part, row }));
-            return Self {
-                lines: lines.collect(),
-                left_out: 0,
-            };
+            return Self { lines: lines.collect(), left_out: 0 };
         };
         let mut all: Vec<Ranked> = parts
             .flat_map(|(part, (frame, is_series))| ranked(part, frame, is_series, by))
@@ -228,10 +222,7 @@ impl Picked {
                 lines.push(row.line);
             }
         }
-        Self {
-            lines,
-            left_out: groups.saturating_sub(most),
-        }
+        Self { lines, left_out: groups.saturating_sub(most) }
     }
 }
 
@@ -307,10 +298,7 @@ mod tests {
     fn the_groups_of_all_clusters_are_ranked_together() {
         let one = table(&[("a", 1, 5, 0), ("b", 1, 1, 0)]);
         let other = table(&[("a", 1, 3, 0), ("c", 1, 9, 0)]);
-        let report = report_of(vec![
-            ("eu", Counted::Table(one)),
-            ("us", Counted::Table(other)),
-        ]);
+        let report = report_of(vec![("eu", Counted::Table(one)), ("us", Counted::Table(other))]);
         let (lines, left_out) = picked(&report, Some(3), RankBy::Errors);
         assert_eq!(lines, [(1, 1), (0, 0), (1, 0)]);
         assert_eq!(left_out, 1);
@@ -319,10 +307,8 @@ mod tests {
     #[test]
     fn a_series_keeps_all_windows_of_the_top_groups() {
         // "a" has the highest single row, and "b" the highest sum.
-        let series = series(&[
-            &[("a", 1, 6, 0), ("b", 1, 4, 0)],
-            &[("b", 1, 5, 0), ("c", 1, 1, 0)],
-        ]);
+        let series =
+            series(&[&[("a", 1, 6, 0), ("b", 1, 4, 0)], &[("b", 1, 5, 0), ("c", 1, 1, 0)]]);
         let report = report_of(vec![("eu", Counted::Series(series))]);
         let (lines, left_out) = picked(&report, Some(1), RankBy::Errors);
         assert_eq!(lines, [(0, 1), (0, 2)]);

@@ -37,21 +37,13 @@ impl Screen {
             let size = crossterm::terminal::size().ok();
             let columns = size.map(|(columns, _)| usize::from(columns));
             // Some terminals, for example on build machines, report a width of 0.
-            columns
-                .filter(|columns| *columns > 0)
-                .unwrap_or(USUAL_WIDTH)
+            columns.filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
         };
-        Self {
-            width: stdout.is_terminal().then(columns),
-            color: is_colored(&stdout),
-        }
+        Self { width: stdout.is_terminal().then(columns), color: is_colored(&stdout) }
     }
 
     /// The properties of a file or a pipe.
-    pub(crate) const PLAIN: Self = Self {
-        width: None,
-        color: false,
-    };
+    pub(crate) const PLAIN: Self = Self { width: None, color: false };
 }
 
 /// Writes to stdout, or to a file that is replaced atomically. A closed pipe, for example by `head`, is not an error.
@@ -236,10 +228,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         write_text(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o640
-        );
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     }
 
     #[test]
@@ -290,10 +279,7 @@ mod tests {
         assert_eq!(failed.unwrap_err().text, "no");
         let nowhere = folder.path().join("none").join("counts.csv");
         let text = write_text(&nowhere, "two").unwrap_err().text;
-        assert!(
-            text.ends_with("counts.csv: No such file or directory (os error 2)"),
-            "{text}"
-        );
+        assert!(text.ends_with("counts.csv: No such file or directory (os error 2)"), "{text}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -134,11 +134,7 @@ fn grid(report: &Report, picked: &Picked) -> Grid {
     let numbers = Counts::NAMES.iter().chain([&rate]);
     columns.extend(numbers.map(|name| Column::new(*name, Holds::Numbers)));
     let keys = columns.len() - 4;
-    let mut lines: Vec<Cells> = picked
-        .lines
-        .iter()
-        .map(|line| line_of(report, *line))
-        .collect();
+    let mut lines: Vec<Cells> = picked.lines.iter().map(|line| line_of(report, *line)).collect();
     lines.push(total(report, keys));
     Grid { columns, lines }
 }
@@ -154,9 +150,7 @@ pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
     let cluster = report.is_named.then_some("cluster");
     let dimensions = report.asked.by.iter().map(|one| one.as_str());
     let names = cluster.into_iter().chain(dimensions);
-    names
-        .map(|name| Column::new(escaped(name), Holds::Texts))
-        .collect()
+    names.map(|name| Column::new(escaped(name), Holds::Texts)).collect()
 }
 
 /// Returns the cells of the cluster and of the dimensions.
@@ -185,11 +179,7 @@ fn line_of(report: &Report, line: Line) -> Cells {
     let counts = part.found.counts(line.row).unwrap_or_default();
     cells.extend(counts.each().map(grouped));
     cells.push(percent(counts.rates().delivery));
-    Cells {
-        cells,
-        marks,
-        is_total: false,
-    }
+    Cells { cells, marks, is_total: false }
 }
 
 fn total(report: &Report, keys: usize) -> Cells {
@@ -198,11 +188,7 @@ fn total(report: &Report, keys: usize) -> Cells {
     let counts = sums.map(|sum| u64::try_from(sum).ok());
     let delivery = match counts {
         [Some(success), Some(errors), Some(filtered)] => {
-            let counts = Counts {
-                success,
-                errors,
-                filtered,
-            };
+            let counts = Counts { success, errors, filtered };
             counts.rates().delivery
         }
         _ => None,
@@ -291,16 +277,10 @@ mod tests {
         table, unbalanced_table,
     };
 
-    const PLAIN_RANKING: Ranking = Ranking {
-        by: None,
-        top: None,
-    };
+    const PLAIN_RANKING: Ranking = Ranking { by: None, top: None };
 
     fn drawn(report: &Report, ranking: Ranking, width: usize, color: bool) -> String {
-        let screen = Screen {
-            width: Some(width),
-            color,
-        };
+        let screen = Screen { width: Some(width), color };
         let mut out = Vec::new();
         let picked = Picked::of(report, ranking);
         write_table(report, &picked, screen, &mut out).unwrap();
@@ -319,10 +299,7 @@ mod tests {
     #[test]
     fn rows_that_top_leaves_out_are_a_remark() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
-        let ranking = Ranking {
-            by: Some(RankBy::Errors),
-            top: Some(2),
-        };
+        let ranking = Ranking { by: Some(RankBy::Errors), top: Some(2) };
         assert_drawn(drawn(&report, ranking, 80, false), "top-80.txt");
     }
 
@@ -369,22 +346,13 @@ mod tests {
         let of = |start: &str, end: &str| window(Window::parse(start, end).unwrap());
         let day = |time: &str| format!("2026-01-01T{time}Z");
         assert_eq!(of(&day("00:00:00"), "2026-01-02T00:00:00Z"), "2026-01-01");
-        assert_eq!(
-            of(&day("09:00:00"), &day("09:15:00")),
-            "2026-01-01 09:00-09:15"
-        );
-        assert_eq!(
-            of(&day("23:45:00"), "2026-01-02T00:00:00Z"),
-            "2026-01-01 23:45-24:00"
-        );
+        assert_eq!(of(&day("09:00:00"), &day("09:15:00")), "2026-01-01 09:00-09:15");
+        assert_eq!(of(&day("23:45:00"), "2026-01-02T00:00:00Z"), "2026-01-01 23:45-24:00");
         assert_eq!(
             of(&day("23:45:00"), "2026-01-02T00:15:00Z"),
             "2026-01-01 23:45-2026-01-02 00:15"
         );
-        assert_eq!(
-            of(&day("09:00:00"), &day("09:00:00.5")),
-            "2026-01-01 09:00-09:00:00.500"
-        );
+        assert_eq!(of(&day("09:00:00"), &day("09:00:00.5")), "2026-01-01 09:00-09:00:00.500");
     }
 
     proptest! {
@@ -426,10 +394,7 @@ mod tests {
     fn plain_lines_contain_only_rows() {
         let rows: &[_] = &[("a b", 1_234_567, 5, 0), ("", 1, 2, 3)];
         let mut report = report_of(vec![("eu", Counted::Table(table(rows)))]);
-        assert_eq!(
-            written(&report, None),
-            "(none)\t1\t2\t3\na b\t1234567\t5\t0\n"
-        );
+        assert_eq!(written(&report, None), "(none)\t1\t2\t3\na b\t1234567\t5\t0\n");
         report.is_named = true;
         assert_eq!(
             written(&report, Some(RankBy::Errors)),
@@ -445,14 +410,8 @@ mod tests {
         let report = report_of(vec![("eu", Counted::Comparison(change()))]);
         let text = written(&report, Some(RankBy::Errors));
         let first = text.lines().next().unwrap();
-        assert_eq!(
-            first,
-            "Warehouse\tboth\t1000\t1200\t200\t10\t500\t490\t0\t0\t0"
-        );
-        assert!(
-            text.contains("Old\tvanished\t7\t0\t-7\t3\t0\t-3\t1\t0\t-1\n"),
-            "{text}"
-        );
+        assert_eq!(first, "Warehouse\tboth\t1000\t1200\t200\t10\t500\t490\t0\t0\t0");
+        assert!(text.contains("Old\tvanished\t7\t0\t-7\t3\t0\t-3\t1\t0\t-1\n"), "{text}");
     }
 
     #[test]

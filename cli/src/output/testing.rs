@@ -16,12 +16,7 @@ pub(crate) type Row<'a> = (&'a str, u64, u64, u64);
 /// Rows of an ordinary table.
 pub(crate) const ROWS: &[Row<'static>] = &[
     ("", 5, 0, 1),
-    (
-        "A very long name of an integration that somebody has made up in a hurry",
-        12,
-        3,
-        0,
-    ),
+    ("A very long name of an integration that somebody has made up in a hurry", 12, 3, 0),
     ("Warehouse", 1_234_567, 12_345, 678),
     ("Webhooks", 999_999_999, 1, 0),
     ("日本語のデータ", 0, 0, 42),
@@ -97,9 +92,7 @@ fn saved_window(window: Window, rows: &[Row<'_>], is_provisional: bool, excess: 
 }
 
 fn sum<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> [u64; 3] {
-    rows.fold([0; 3], |sum, row| {
-        [sum[0] + row.1, sum[1] + row.2, sum[2] + row.3]
-    })
+    rows.fold([0; 3], |sum, row| [sum[0] + row.1, sum[1] + row.2, sum[2] + row.3])
 }
 
 /// Creates a table of one hour.
@@ -143,23 +136,13 @@ pub(crate) fn series(windows: &[&[Row<'_>]]) -> Arc<Series> {
 
 /// Creates a comparison with every kind of row.
 pub(crate) fn change() -> Arc<Comparison> {
-    let before = table(&[
-        ("Old", 7, 3, 1),
-        ("Quiet", 5, 0, 0),
-        ("Warehouse", 1_000, 10, 0),
-    ]);
-    let after = table(&[
-        ("New", 2, 60, 0),
-        ("Quiet", 5, 0, 0),
-        ("Warehouse", 1_200, 500, 0),
-    ]);
+    let before = table(&[("Old", 7, 3, 1), ("Quiet", 5, 0, 0), ("Warehouse", 1_000, 10, 0)]);
+    let after = table(&[("New", 2, 60, 0), ("Quiet", 5, 0, 0), ("Warehouse", 1_200, 500, 0)]);
     Arc::new(compare(&before, &after).unwrap())
 }
 
 pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
-    let compares = parts
-        .iter()
-        .any(|(_, counts)| matches!(counts, Counted::Comparison(_)));
+    let compares = parts.iter().any(|(_, counts)| matches!(counts, Counted::Comparison(_)));
     let parts = parts.into_iter().map(|(cluster, counts)| Part {
         cluster: cluster.to_owned(),
         labels: Vec::new(),
@@ -192,10 +175,7 @@ pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
 pub(crate) fn named_pair() -> Report {
     let one = table(&[("a", 1, 5, 0), ("b", 2, 1, 0)]);
     let other = table(&[("a", 3, 3, 0), ("c", 4, 9, 0)]);
-    let mut report = report_of(vec![
-        ("eu", Counted::Table(one)),
-        ("us", Counted::Table(other)),
-    ]);
+    let mut report = report_of(vec![("eu", Counted::Table(one)), ("us", Counted::Table(other))]);
     report.is_named = true;
     report
 }

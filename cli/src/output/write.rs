@@ -20,9 +20,7 @@ use crate::stderr::Stderr;
 pub(crate) fn check(settings: &Settings, asked: &Asked, flags: &ShowFlags) -> Result<()> {
     let output = flags.output.as_deref();
     if flags.format == OutputFormat::Parquet && Screen::of(output).width.is_some() {
-        return Err(Failure::usage(
-            "Parquet can't be shown on a terminal: want --output FILE",
-        ));
+        return Err(Failure::usage("Parquet can't be shown on a terminal: want --output FILE"));
     }
     let clusters = settings.clusters.iter();
     let clusters = clusters.map(|one| (one.name.as_str(), one.labels.as_slice()));
@@ -52,9 +50,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
         }
         _ => None,
     };
-    let leaves_out = export
-        .as_ref()
-        .is_some_and(|export| export::warn(export, stderr));
+    let leaves_out = export.as_ref().is_some_and(|export| export::warn(export, stderr));
     let is_complete = report.exit() == Exit::Fine;
     let output = flags.output.as_deref();
     write_result(output, is_complete, stderr, |screen, out| {
@@ -139,11 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("counts");
         let path_text = path.to_str().unwrap();
-        let flags: Vec<&str> = ["--output", path_text]
-            .iter()
-            .chain(flags)
-            .copied()
-            .collect();
+        let flags: Vec<&str> = ["--output", path_text].iter().chain(flags).copied().collect();
         write(report, &show(&flags), &Stderr::new(true, false))?;
         Ok(fs::read(&path).ok())
     }

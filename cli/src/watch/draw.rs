@@ -107,12 +107,7 @@ fn is_filtering(state: &State) -> bool {
 fn head(state: &State, rows: &[&Line], area: Rect, buffer: &mut Buffer) {
     let cluster = state.cluster();
     let names = clusters(state, usize::from(area.width) / 2);
-    both(
-        line_of(area, 0),
-        (&title(state), TITLE),
-        (&names, PLAIN),
-        buffer,
-    );
+    both(line_of(area, 0), (&title(state), TITLE), (&names, PLAIN), buffer);
     let span = cluster.history.span_ms();
     let windows = format!(
         "{} – {} UTC, {} windows of {}",
@@ -175,10 +170,7 @@ fn clusters(state: &State, room: usize) -> String {
     }
     let place = format!(" {} of {}", state.current + 1, state.clusters.len());
     let name = escaped(&state.cluster().name);
-    format!(
-        "{}{place}",
-        fit(&name, room.saturating_sub(place.len()).max(4))
-    )
+    format!("{}{place}", fit(&name, room.saturating_sub(place.len()).max(4)))
 }
 
 fn sums(state: &State, rows: &[&Line]) -> String {
@@ -188,9 +180,7 @@ fn sums(state: &State, rows: &[&Line]) -> String {
         sums.success += row.sums.success;
         sums.errors += row.sums.errors;
         sums.filtered += row.sums.filtered;
-        change = change
-            .zip(row.change)
-            .map(|(change, more): (i128, i128)| change + more);
+        change = change.zip(row.change).map(|(change, more): (i128, i128)| change + more);
     }
     let change = match (change, rows.is_empty()) {
         (Some(change), false) => format!(" ({})", signed(change)),
@@ -202,10 +192,8 @@ fn sums(state: &State, rows: &[&Line]) -> String {
         number(sums.filtered),
         delivered(state.title.metric),
         number(sums.success),
-        sums.error_rate().map_or_else(String::new, |rate| format!(
-            "error rate {}",
-            percent(Some(rate))
-        ))
+        sums.error_rate()
+            .map_or_else(String::new, |rate| format!("error rate {}", percent(Some(rate))))
     )
 }
 
@@ -252,14 +240,8 @@ fn status_text(state: &State) -> Option<(String, bool)> {
 /// Returns the explanations of the marks `~` and `!`, as far as the view shows them above windows.
 fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
-    let signs = [
-        (Stage::Provisional, "~ may still change"),
-        (Stage::Failed, "! read failed"),
-    ];
-    let used = signs
-        .iter()
-        .filter(|(stage, _)| stages.contains(stage))
-        .map(|(_, text)| *text);
+    let signs = [(Stage::Provisional, "~ may still change"), (Stage::Failed, "! read failed")];
+    let used = signs.iter().filter(|(stage, _)| stages.contains(stage)).map(|(_, text)| *text);
     used.collect::<Vec<_>>().join("  ")
 }
 
@@ -268,15 +250,9 @@ fn keys(state: &State, room: usize) -> String {
     let all: &[&str] = match state.mode {
         Mode::Filter => &["Enter keep", "Esc clear", "Ctrl-C quit"],
         Mode::Help => &["any key closes the help"],
-        Mode::Rows => &[
-            "q quit",
-            "? help",
-            "↑↓ move",
-            "s sort",
-            "/ filter",
-            "r read now",
-            "c cluster",
-        ],
+        Mode::Rows => {
+            &["q quit", "? help", "↑↓ move", "s sort", "/ filter", "r read now", "c cluster"]
+        }
     };
     let is_alone = state.clusters.len() < 2;
     let mut text = String::new();
@@ -313,10 +289,7 @@ const HELP: [&str; 14] = [
 
 /// Draws the help in the middle of the view, above the line of keys.
 fn help(area: Rect, buffer: &mut Buffer) {
-    let above_keys = Rect {
-        height: area.height - 1,
-        ..area
-    };
+    let above_keys = Rect { height: area.height - 1, ..area };
     let longest = HELP.iter().map(|line| width(line)).max().unwrap_or(0);
     // The sizes of `HELP` fit into a `u16`.
     let width = (longest as u16 + 4).min(above_keys.width);
@@ -329,11 +302,7 @@ fn help(area: Rect, buffer: &mut Buffer) {
     };
     Clear.render(area, buffer);
     Paragraph::new(Text::from_iter(HELP))
-        .block(
-            Block::bordered()
-                .title(" Help ")
-                .padding(Padding::horizontal(1)),
-        )
+        .block(Block::bordered().title(" Help ").padding(Padding::horizontal(1)))
         .render(area, buffer);
 }
 
@@ -370,10 +339,7 @@ pub(crate) fn print(
 
 /// Returns the lines of the current cluster as text.
 fn lines(state: &State, width: usize) -> Vec<String> {
-    let look = Look {
-        color: false,
-        is_live: false,
-    };
+    let look = Look { color: false, is_live: false };
     let rows = state.rows().len().min(MOST_ROWS);
     // Both values fit into a `u16`.
     let area = Rect::new(0, 0, width as u16, rows as u16 + AROUND);
@@ -408,10 +374,7 @@ mod tests {
     use crate::watch::state::tests::{Sample, counts, history, state, view, window};
     use crate::watch::state::{Mode, Order, Outage, State};
 
-    const LIVE: Look = Look {
-        color: true,
-        is_live: true,
-    };
+    const LIVE: Look = Look { color: true, is_live: true };
 
     fn buffer(state: &State, look: Look, (columns, rows): (u16, u16)) -> Buffer {
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
@@ -435,9 +398,7 @@ mod tests {
     fn morning() -> State {
         let groups: Vec<(&str, Sample)> = vec![
             ("Warehouse", |n| counts(12_000 + n, 10 * n * n, 300)),
-            ("Webhooks", |n| {
-                counts(4_000, if n == 7 { 0 } else { 40 }, 0)
-            }),
+            ("Webhooks", |n| counts(4_000, if n == 7 { 0 } else { 40 }, 0)),
             ("CRM", |_| counts(900, 0, 77)),
             ("Search Index", |n| counts(1_000_000, 250 - 10 * n, 1)),
             ("Data Lake", |n| counts(50, if n == 11 { 9 } else { 0 }, 0)),
@@ -448,22 +409,13 @@ mod tests {
     #[test]
     fn the_view_is_drawn_at_each_size() {
         let state = morning();
-        assert_data_eq!(
-            screen(&state, (80, 24)),
-            file!["draw/snapshots/morning-80x24.txt"].raw()
-        );
+        assert_data_eq!(screen(&state, (80, 24)), file!["draw/snapshots/morning-80x24.txt"].raw());
         assert_data_eq!(
             screen(&state, (200, 60)),
             file!["draw/snapshots/morning-200x60.txt"].raw()
         );
-        assert_data_eq!(
-            screen(&state, (40, 10)),
-            file!["draw/snapshots/morning-40x10.txt"].raw()
-        );
-        assert_data_eq!(
-            screen(&state, (80, 40)),
-            file!["draw/snapshots/morning-80x40.txt"].raw()
-        );
+        assert_data_eq!(screen(&state, (40, 10)), file!["draw/snapshots/morning-40x10.txt"].raw());
+        assert_data_eq!(screen(&state, (80, 40)), file!["draw/snapshots/morning-80x40.txt"].raw());
         assert_data_eq!(
             lines(&state, 100).join("\n"),
             file!["draw/snapshots/morning-once.txt"].raw()
@@ -473,15 +425,9 @@ mod tests {
     #[test]
     fn unread_windows_and_windows_without_events_look_different() {
         let unread = state(vec![view("default", history(&[], 0, 0))]);
-        assert_data_eq!(
-            screen(&unread, (80, 24)),
-            file!["draw/snapshots/unread-80x24.txt"].raw()
-        );
+        assert_data_eq!(screen(&unread, (80, 24)), file!["draw/snapshots/unread-80x24.txt"].raw());
         let quiet = state(vec![view("default", history(&[], 12, 12))]);
-        assert_data_eq!(
-            screen(&quiet, (40, 10)),
-            file!["draw/snapshots/quiet-40x10.txt"].raw()
-        );
+        assert_data_eq!(screen(&quiet, (40, 10)), file!["draw/snapshots/quiet-40x10.txt"].raw());
     }
 
     #[test]
@@ -497,29 +443,15 @@ mod tests {
         state.clusters[0].name = "us".to_owned();
         state.clusters.push(down);
         state.clusters.push(view("asia", history(&[], 0, 0)));
-        state.clusters[2]
-            .history
-            .fail(window(3), "token \x1b[31mrefused".to_owned());
+        state.clusters[2].history.fail(window(3), "token \x1b[31mrefused".to_owned());
         assert!(screen(&state, (80, 24)).contains("[us] eu-north! asia!"));
         state.next_cluster();
-        assert_data_eq!(
-            screen(&state, (80, 24)),
-            file!["draw/snapshots/down-80x24.txt"].raw()
-        );
-        assert_data_eq!(
-            screen(&state, (40, 10)),
-            file!["draw/snapshots/down-40x10.txt"].raw()
-        );
-        assert_data_eq!(
-            screen(&state, (200, 60)),
-            file!["draw/snapshots/down-200x60.txt"].raw()
-        );
+        assert_data_eq!(screen(&state, (80, 24)), file!["draw/snapshots/down-80x24.txt"].raw());
+        assert_data_eq!(screen(&state, (40, 10)), file!["draw/snapshots/down-40x10.txt"].raw());
+        assert_data_eq!(screen(&state, (200, 60)), file!["draw/snapshots/down-200x60.txt"].raw());
         state.next_cluster();
         let text = screen(&state, (80, 24));
-        assert!(
-            text.contains("! 09:45–10:00: token \\x1b[31mrefused"),
-            "{text}"
-        );
+        assert!(text.contains("! 09:45–10:00: token \\x1b[31mrefused"), "{text}");
     }
 
     #[test]
@@ -527,10 +459,7 @@ mod tests {
         let mut state = morning();
         state.filter = "WARE".to_owned();
         state.mode = Mode::Filter;
-        assert_data_eq!(
-            screen(&state, (80, 24)),
-            file!["draw/snapshots/filter-80x24.txt"].raw()
-        );
+        assert_data_eq!(screen(&state, (80, 24)), file!["draw/snapshots/filter-80x24.txt"].raw());
         state.filter = "nobody".to_owned();
         state.mode = Mode::Rows;
         assert!(
@@ -541,40 +470,23 @@ mod tests {
     #[test]
     fn long_wide_and_hostile_names_stay_in_their_column() {
         let groups: Vec<(&str, Sample)> = vec![
-            ("倉庫への配信と分析のための統合", |_| {
-                counts(1, 1, 1)
-            }),
-            (
-                "a name that is far longer than any column for names may be",
-                |_| counts(2, 2, 2),
-            ),
+            ("倉庫への配信と分析のための統合", |_| counts(1, 1, 1)),
+            ("a name that is far longer than any column for names may be", |_| counts(2, 2, 2)),
             ("\x1b[2J\x1b[31mred\r\n\u{202e}", |_| counts(3, 3, 3)),
             ("👩‍🚀👩‍🚀👩‍🚀👩‍🚀👩‍🚀👩‍🚀👩‍🚀👩‍🚀👩‍🚀 e\u{301}", |_| counts(4, 4, 4)),
             ("", |_| counts(u64::MAX, u64::MAX, u64::MAX)),
         ];
         let state = state(vec![view("default", history(&groups, 12, 12))]);
-        assert_data_eq!(
-            screen(&state, (80, 24)),
-            file!["draw/snapshots/names-80x24.txt"].raw()
-        );
-        assert_data_eq!(
-            screen(&state, (40, 10)),
-            file!["draw/snapshots/names-40x10.txt"].raw()
-        );
+        assert_data_eq!(screen(&state, (80, 24)), file!["draw/snapshots/names-80x24.txt"].raw());
+        assert_data_eq!(screen(&state, (40, 10)), file!["draw/snapshots/names-40x10.txt"].raw());
     }
 
     #[test]
     fn the_help_names_each_key() {
         let mut state = morning();
         state.mode = Mode::Help;
-        assert_data_eq!(
-            screen(&state, (80, 24)),
-            file!["draw/snapshots/help-80x24.txt"].raw()
-        );
-        assert_data_eq!(
-            screen(&state, (40, 10)),
-            file!["draw/snapshots/help-40x10.txt"].raw()
-        );
+        assert_data_eq!(screen(&state, (80, 24)), file!["draw/snapshots/help-80x24.txt"].raw());
+        assert_data_eq!(screen(&state, (40, 10)), file!["draw/snapshots/help-40x10.txt"].raw());
     }
 
     #[test]
@@ -616,33 +528,19 @@ mod tests {
     #[test]
     fn the_selected_row_is_always_on_the_screen() {
         let names: Vec<String> = (0..100).map(|n| format!("integration {n:02}")).collect();
-        let groups: Vec<(&str, Sample)> = names
-            .iter()
-            .map(|name| (name.as_str(), (|_| counts(9, 1, 0)) as Sample))
-            .collect();
+        let groups: Vec<(&str, Sample)> =
+            names.iter().map(|name| (name.as_str(), (|_| counts(9, 1, 0)) as Sample)).collect();
         let mut state = state(vec![view("default", history(&groups, 12, 12))]);
-        for (by, expected) in [
-            (0, 0),
-            (1, 1),
-            (40, 41),
-            (100, 99),
-            (-1, 98),
-            (isize::MIN, 0),
-        ] {
+        for (by, expected) in [(0, 0), (1, 1), (40, 41), (100, 99), (-1, 98), (isize::MIN, 0)] {
             state.step(by);
             for size in [(80, 24), (40, 10), (200, 60)] {
                 let text = screen(&state, size);
-                let selected: Vec<&str> = text
-                    .lines()
-                    .filter(|line| line.trim_start().starts_with('>'))
-                    .collect();
+                let selected: Vec<&str> =
+                    text.lines().filter(|line| line.trim_start().starts_with('>')).collect();
                 // The smallest screen omits the column of ranks, and with it the mark of the selected row.
                 if size.0 > 40 {
                     assert_eq!(selected.len(), 1, "{text}");
-                    assert!(
-                        selected[0].contains(&format!("integration {expected:02}")),
-                        "{text}"
-                    );
+                    assert!(selected[0].contains(&format!("integration {expected:02}")), "{text}");
                 }
             }
         }
@@ -651,31 +549,17 @@ mod tests {
     #[test]
     fn colours_show_nothing_that_is_not_also_text_or_style() {
         let state = morning();
-        let plain = Look {
-            color: false,
-            is_live: true,
-        };
+        let plain = Look { color: false, is_live: true };
         let without = buffer(&state, plain, (80, 24));
         let with = buffer(&state, LIVE, (80, 24));
         assert_eq!(text(&without), text(&with));
         assert!(
-            without
-                .content
-                .iter()
-                .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+            without.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
         );
         assert!(with.content.iter().any(|cell| cell.fg == Color::Red));
         let is = |cell: &ratatui::buffer::Cell, modifier| cell.modifier.contains(modifier);
-        assert!(
-            without
-                .content
-                .iter()
-                .any(|cell| is(cell, Modifier::REVERSED))
-        );
-        let provisional = without
-            .content
-            .iter()
-            .filter(|cell| is(cell, Modifier::ITALIC));
+        assert!(without.content.iter().any(|cell| is(cell, Modifier::REVERSED)));
+        let provisional = without.content.iter().filter(|cell| is(cell, Modifier::ITALIC));
         // Four of the twelve windows are provisional. Each is drawn in five rows and in the line of marks, so the number of
         // italic cells is a multiple of 24.
         let cells = provisional.filter(|cell| cell.symbol() != " ").count();

@@ -38,10 +38,7 @@ pub(crate) struct FindingLine {
 /// `invalid_rules` for windows of less than a minute, which rules can't judge.
 pub(crate) fn simple(metric: Metric, by: &[Dimension], step: TimeStep) -> Result<Rules> {
     // Skip dimensions that the metric lacks. The core later refuses a query with such a dimension.
-    let by = by
-        .iter()
-        .copied()
-        .filter(|dimension| metric.has(*dimension));
+    let by = by.iter().copied().filter(|dimension| metric.has(*dimension));
     let by: Vec<Dimension> = by.collect();
     let rule = |name: &str, test: Test| {
         let rule = Rule::new(name, test).metric(metric).window(step);
@@ -51,9 +48,7 @@ pub(crate) fn simple(metric: Metric, by: &[Dimension], step: TimeStep) -> Result
     let baseline = Baseline::default().side(Side::High);
     let rate = Rate::from(baseline.change(Fraction::new(1, 100)));
     let rules = Rules::new([
-        rule("more than a tenth fails", above.into())
-            .windows(1, 1)
-            .severity(Severity::Critical),
+        rule("more than a tenth fails", above.into()).windows(1, 1).severity(Severity::Critical),
         rule("fails more than before", rate.into()).windows(2, 1),
     ])?;
     Ok(rules.explained_by(by)?)
@@ -62,11 +57,7 @@ pub(crate) fn simple(metric: Metric, by: &[Dimension], step: TimeStep) -> Result
 impl LiveRules {
     /// Creates rules without windows.
     pub(crate) fn new(rules: Rc<Rules>, metric: Metric) -> Self {
-        Self {
-            rules,
-            metric,
-            tables: RefCell::default(),
-        }
+        Self { rules, metric, tables: RefCell::default() }
     }
 
     /// Stores the counts of a window, and drops windows that start before `oldest_ms`.
@@ -156,10 +147,7 @@ mod tests {
                     .starts_with("critical: integration Warehouse: 47.6% of attempts failed"),
             "{found:?}"
         );
-        assert!(
-            found.iter().all(|one| !one.text.contains("Webhooks")),
-            "{found:?}"
-        );
+        assert!(found.iter().all(|one| !one.text.contains("Webhooks")), "{found:?}");
         // The rules drop windows that are too old.
         let rules = rules.clone();
         let (window, table) = each_hour(&[good]).remove(0);
@@ -172,9 +160,6 @@ mod tests {
         let rules = Rules::parse("window = \"15m\"\n[[rule]]\nname = \"x\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"").unwrap();
         let (_, table) = each_hour(&[&[("Warehouse", 1, 1, 0)]]).remove(0);
         let found = findings_in(&rules, Metric::EventDelivery, &table, 1_800_000_000_000);
-        assert!(
-            found[0].text.starts_with("no rule was applied: "),
-            "{found:?}"
-        );
+        assert!(found[0].text.starts_with("no rule was applied: "), "{found:?}");
     }
 }

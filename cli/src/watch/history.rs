@@ -161,10 +161,7 @@ impl History {
         self.advance(self.end_ms.max(window.end().unix_ms()));
         let rows = rows.into_iter();
         let rows = rows.map(|(values, counts)| (group_of(&mut self.groups, values), counts));
-        let reading = Reading {
-            rows: rows.collect(),
-            is_settled,
-        };
+        let reading = Reading { rows: rows.collect(), is_settled };
         self.lines.take();
         let errors = reading.errors();
         let slot = self.slots.entry(start).or_default();
@@ -194,16 +191,9 @@ impl History {
     pub(crate) fn stages(&self) -> Vec<Stage> {
         self.starts()
             .map(|start| match self.slots.get(&start) {
-                Some(Slot {
-                    failure: Some(_), ..
-                }) => Stage::Failed,
-                Some(Slot {
-                    reading: Some(reading),
-                    ..
-                }) if reading.is_settled => Stage::Settled,
-                Some(Slot {
-                    reading: Some(_), ..
-                }) => Stage::Provisional,
+                Some(Slot { failure: Some(_), .. }) => Stage::Failed,
+                Some(Slot { reading: Some(reading), .. }) if reading.is_settled => Stage::Settled,
+                Some(Slot { reading: Some(_), .. }) => Stage::Provisional,
                 _ => Stage::Unread,
             })
             .collect()
@@ -217,22 +207,16 @@ impl History {
     /// Returns the start of the oldest window that is not settled, in milliseconds since 1970. If all are settled, returns
     /// their end.
     pub(crate) fn unsettled_ms(&self) -> i64 {
-        let is_settled = |start: &i64| {
-            self.reading(*start)
-                .is_some_and(|reading| reading.is_settled)
-        };
-        self.starts()
-            .find(|start| !is_settled(start))
-            .unwrap_or(self.end_ms)
+        let is_settled =
+            |start: &i64| self.reading(*start).is_some_and(|reading| reading.is_settled);
+        self.starts().find(|start| !is_settled(start)).unwrap_or(self.end_ms)
     }
 
     /// Returns one line for each group, sorted by group.
     pub(crate) fn lines(&self) -> &[Line] {
         self.lines.get_or_init(|| {
-            let groups: HashSet<&Group> = self
-                .readings()
-                .flat_map(|(_, reading)| reading.rows.keys())
-                .collect();
+            let groups: HashSet<&Group> =
+                self.readings().flat_map(|(_, reading)| reading.rows.keys()).collect();
             let mut lines: Vec<Line> = groups.into_iter().map(|group| self.line(group)).collect();
             lines.sort_unstable_by(|one, other| one.group.cmp(&other.group));
             lines
@@ -244,12 +228,7 @@ impl History {
         let windows: Vec<Option<Counts>> = self
             .starts()
             .map(|start| {
-                let counts = self
-                    .reading(start)?
-                    .rows
-                    .get(group)
-                    .copied()
-                    .unwrap_or_default();
+                let counts = self.reading(start)?.rows.get(group).copied().unwrap_or_default();
                 sums.add(counts);
                 Some(counts)
             })
@@ -257,18 +236,11 @@ impl History {
         let change = self.newest_ms().and_then(|newest| {
             let errors = |start: i64| {
                 let rows = &self.reading(start)?.rows;
-                Some(i128::from(
-                    rows.get(group).map_or(0, |counts| counts.errors),
-                ))
+                Some(i128::from(rows.get(group).map_or(0, |counts| counts.errors)))
             };
             Some(errors(newest)? - errors(newest - self.step_ms)?)
         });
-        Line {
-            group: Rc::clone(group),
-            sums,
-            change,
-            windows,
-        }
+        Line { group: Rc::clone(group), sums, change, windows }
     }
 
     /// Returns the numbers of windows and groups in memory.
@@ -299,9 +271,6 @@ fn group_of(groups: &mut HashSet<Group>, values: Vec<String>) -> Group {
 
 impl Reading {
     fn errors(&self) -> i128 {
-        self.rows
-            .values()
-            .map(|counts| i128::from(counts.errors))
-            .sum()
+        self.rows.values().map(|counts| i128::from(counts.errors)).sum()
     }
 }

@@ -337,10 +337,7 @@ impl Screen {
     /// If the terminal can't be used.
     fn open() -> Result<Self> {
         let color = is_colored(&io::stdout());
-        let look = Look {
-            color,
-            is_live: true,
-        };
+        let look = Look { color, is_live: true };
         match ratatui::try_init() {
             Ok(terminal) => Ok(Self { terminal, look }),
             Err(error) => {
@@ -359,8 +356,7 @@ impl Screen {
         // Terminals that support synchronized updates show only complete frames.
         let mut drawn = || {
             queue!(io::stdout(), BeginSynchronizedUpdate)?;
-            self.terminal
-                .draw(|frame| draw(state, look, frame.area(), frame.buffer_mut()))?;
+            self.terminal.draw(|frame| draw(state, look, frame.area(), frame.buffer_mut()))?;
             execute!(io::stdout(), EndSynchronizedUpdate)
         };
         drawn().map_err(|error| unusable(&error))

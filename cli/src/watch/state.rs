@@ -98,9 +98,7 @@ impl Order {
             }
             Self::Name => by_name,
         };
-        first
-            .then_with(|| highest(|line| line.sums.errors))
-            .then(by_name)
+        first.then_with(|| highest(|line| line.sums.errors)).then(by_name)
     }
 }
 
@@ -142,14 +140,7 @@ pub(crate) struct Correction {
 impl ClusterView {
     /// Creates a cluster without counts.
     pub(crate) fn new(name: String, history: History) -> Self {
-        Self {
-            name,
-            history,
-            outage: None,
-            read_ms: None,
-            correction: None,
-            findings: Vec::new(),
-        }
+        Self { name, history, outage: None, read_ms: None, correction: None, findings: Vec::new() }
     }
 
     /// Stores the counts of a window. Records a correction if an earlier reading of the window had a different number of
@@ -357,11 +348,7 @@ pub(crate) mod tests {
     pub(crate) const WINDOWS: usize = 12;
 
     pub(crate) fn counts(success: u64, errors: u64, filtered: u64) -> Counts {
-        Counts {
-            success,
-            errors,
-            filtered,
-        }
+        Counts { success, errors, filtered }
     }
 
     /// Returns the window at this position. The last closed window, at position 11, ends at noon.
@@ -377,9 +364,7 @@ pub(crate) mod tests {
 
     /// Converts rows to the form that a history accepts.
     pub(crate) fn rows(rows: &[(&str, Counts)]) -> Vec<(Vec<String>, Counts)> {
-        rows.iter()
-            .map(|(name, counts)| (vec![(*name).to_owned()], *counts))
-            .collect()
+        rows.iter().map(|(name, counts)| (vec![(*name).to_owned()], *counts)).collect()
     }
 
     /// Returns a history whose first `read` windows were read and whose first `settled` windows are settled.
@@ -481,21 +466,13 @@ pub(crate) mod tests {
             [Some(0), Some(-3), Some(6)]
         );
         let both = found("both");
-        assert_eq!(
-            (both.sums.success, both.sums.errors, both.sums.filtered),
-            (8, 17, 10)
-        );
+        assert_eq!((both.sums.success, both.sums.errors, both.sums.filtered), (8, 17, 10));
         assert_eq!(both.windows[8], None);
         assert_eq!(both.windows[9], Some(counts(0, 0, 0)));
         assert_eq!(both.windows[11], Some(counts(4, 7, 5)));
         assert_eq!(
             history.stages()[8..],
-            [
-                Stage::Unread,
-                Stage::Settled,
-                Stage::Settled,
-                Stage::Provisional
-            ]
+            [Stage::Unread, Stage::Settled, Stage::Settled, Stage::Provisional]
         );
     }
 
@@ -551,10 +528,7 @@ pub(crate) mod tests {
             NOW_MS,
         );
         let correction = view.correction.unwrap();
-        assert_eq!(
-            (correction.start_ms, correction.errors),
-            (window(3).start().unix_ms(), 4)
-        );
+        assert_eq!((correction.start_ms, correction.errors), (window(3).start().unix_ms(), 4));
     }
 
     #[test]
@@ -563,10 +537,7 @@ pub(crate) mod tests {
         history.settle(window(11), rows(&[("a", counts(1, 2, 3))]), false);
         history.fail(window(11), "refused".to_owned());
         assert_eq!(history.stages()[11], Stage::Failed);
-        assert_eq!(
-            history.failure(),
-            Some((window(11).start().unix_ms(), "refused"))
-        );
+        assert_eq!(history.failure(), Some((window(11).start().unix_ms(), "refused")));
         assert_eq!(history.lines()[0].sums.errors, 2);
         history.settle(window(11), rows(&[("a", counts(1, 2, 3))]), true);
         assert_eq!(history.failure(), None);
@@ -606,10 +577,7 @@ pub(crate) mod tests {
         assert_eq!((state.mode, state.filter.as_str()), (Mode::Filter, "Bq"));
         assert!(names(&state).is_empty());
         typed(&mut state, "\x08\n");
-        assert_eq!(
-            (state.mode, names(&state)),
-            (Mode::Rows, vec!["b".to_owned()])
-        );
+        assert_eq!((state.mode, names(&state)), (Mode::Rows, vec!["b".to_owned()]));
         typed(&mut state, "\x1b");
         assert_eq!(names(&state).len(), 3);
         typed(&mut state, "/x\x1b");

@@ -25,9 +25,7 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     pub(crate) fn start(faults: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        command
-            .args(["sandbox", "--port", "0"])
-            .stdout(Stdio::piped());
+        command.args(["sandbox", "--port", "0"]).stdout(Stdio::piped());
         for fault in faults {
             command.args(["--fault", fault]);
         }
@@ -36,11 +34,7 @@ impl Sandbox {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
         let url = line.trim().strip_prefix("tallyfold sandbox on ").unwrap();
-        Self {
-            url: url.to_owned(),
-            child,
-            _stdout: stdout,
-        }
+        Self { url: url.to_owned(), child, _stdout: stdout }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -82,10 +76,7 @@ pub(crate) fn serve(tls: Option<Arc<ServerConfig>>, manner: Manner) -> u16 {
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(accept(listener, tls, manner));
     });
     port
@@ -151,9 +142,7 @@ impl Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         change(&mut params);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "Test Authority");
+        params.distinguished_name.push(DnType::CommonName, "Test Authority");
         let key = KeyPair::generate().unwrap();
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }

@@ -12,21 +12,13 @@ use super::{Diagnosis, diagnosed, tallyfold};
 fn a_closed_port_and_an_unknown_name_fail_different_checks() {
     let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{}", dead_port())));
     assert_eq!(found.failure(), ("connection", "network_failed", 4));
-    assert!(
-        found.text("connection").contains("Check the port"),
-        "{}",
-        found.text("connection")
-    );
+    assert!(found.text("connection").contains("Check the port"), "{}", found.text("connection"));
     assert_eq!(found.with("failed").len(), 1);
     assert!(found.text("control_token").contains("can't be reached"));
 
     let found = diagnosed(&mut tallyfold("https://no-such-host.invalid"));
     assert_eq!(found.failure(), ("name", "network_failed", 4));
-    assert!(
-        found.text("name").contains("spelling"),
-        "{}",
-        found.text("name")
-    );
+    assert!(found.text("name").contains("spelling"), "{}", found.text("name"));
 }
 
 /// Diagnoses a server with a certificate of `authority`. `trusts` is whether the doctor trusts the authority.
@@ -56,25 +48,14 @@ fn each_invalid_certificate_gets_its_own_advice() {
     for (found, advice) in [
         (found("localhost", |_| {}, false), "--ca-file"),
         (
-            found(
-                "localhost",
-                |params| params.not_after = date_time_ymd(2020, 1, 1),
-                true,
-            ),
+            found("localhost", |params| params.not_after = date_time_ymd(2020, 1, 1), true),
             "renew its certificate",
         ),
         (
-            found(
-                "localhost",
-                |params| params.not_before = date_time_ymd(4000, 1, 1),
-                true,
-            ),
+            found("localhost", |params| params.not_before = date_time_ymd(4000, 1, 1), true),
             "Check the clock",
         ),
-        (
-            found("other.example", |_| {}, true),
-            "hostname that the certificate contains",
-        ),
+        (found("other.example", |_| {}, true), "hostname that the certificate contains"),
     ] {
         assert_eq!(found.failure(), ("tls", "network_failed", 4), "{advice}");
         assert_eq!(found.with("failed").len(), 1);
@@ -99,9 +80,7 @@ fn a_self_signed_certificate_in_the_file_is_trusted_for_its_name() {
     assert_eq!((well.exit, well.with("failed")), (0, vec![]));
     let other = found("other.example", None);
     assert!(
-        other
-            .text("tls")
-            .contains("hostname that the certificate contains"),
+        other.text("tls").contains("hostname that the certificate contains"),
         "{}",
         other.text("tls")
     );
@@ -135,19 +114,14 @@ fn a_service_with_a_certificate_of_a_trusted_authority_passes() {
     let authority = Authority::new();
     let forward = || Manner::Forward(sandbox.port());
     let found = with_certificate(&authority, "localhost", |_| {}, true, forward());
-    assert_eq!(
-        (found.exit, found.with("warning"), found.with("skipped")),
-        (0, vec![], vec![])
-    );
+    assert_eq!((found.exit, found.with("warning"), found.with("skipped")), (0, vec![], vec![]));
     let text = found.text("tls");
     assert!(
         text.contains("Test Authority") && text.contains("the system's authorities and /"),
         "{text}"
     );
     assert!(
-        found
-            .text("name")
-            .contains("localhost resolves to 127.0.0.1")
+        found.text("name").contains("localhost resolves to 127.0.0.1")
             || found.text("name").contains("::1")
     );
 
@@ -157,21 +131,14 @@ fn a_service_with_a_certificate_of_a_trusted_authority_passes() {
     };
     let found = with_certificate(&authority, "localhost", soon, true, forward());
     assert_eq!((found.exit, found.with("warning")), (0, vec!["tls"]));
-    assert!(
-        found.text("tls").contains("expires in 3 days"),
-        "{}",
-        found.text("tls")
-    );
+    assert!(found.text("tls").contains("expires in 3 days"), "{}", found.text("tls"));
 }
 
 #[test]
 fn the_check_names_the_authorities_in_the_environment() {
     let sandbox = Sandbox::start(&[]);
     let authority = Authority::new();
-    let port = serve(
-        Some(authority.server("localhost", |_| {})),
-        Manner::Forward(sandbox.port()),
-    );
+    let port = serve(Some(authority.server("localhost", |_| {})), Manner::Forward(sandbox.port()));
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), authority.pem()).unwrap();
     let mut command = tallyfold(&format!("https://localhost:{port}"));
@@ -186,11 +153,7 @@ fn a_server_without_tls_gets_advice_about_the_port() {
     let port = serve(None, answer("200 OK", "", ""));
     let found = diagnosed(&mut tallyfold(&format!("https://localhost:{port}")));
     assert_eq!(found.failure(), ("tls", "network_failed", 4));
-    assert!(
-        found.text("tls").contains("speaks https at this port"),
-        "{}",
-        found.text("tls")
-    );
+    assert!(found.text("tls").contains("speaks https at this port"), "{}", found.text("tls"));
 }
 
 #[test]
@@ -263,32 +226,19 @@ fn a_wrong_clock_is_detected_by_the_date_of_a_call() {
 
 #[test]
 fn a_login_page_in_place_of_the_service_is_recognized() {
-    let page = answer(
-        "200 OK",
-        "content-type: text/html\r\n",
-        "<!doctype html><title>Log in</title>",
-    );
+    let page =
+        answer("200 OK", "content-type: text/html\r\n", "<!doctype html><title>Log in</title>");
     let port = serve(None, page);
     let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
     let (name, code, exit) = found.failure();
     assert_eq!((name, exit), ("control_token", 5), "{code}");
-    assert!(
-        found.text(name).contains("login page"),
-        "{}",
-        found.text(name)
-    );
+    assert!(found.text(name).contains("login page"), "{}", found.text(name));
 
-    let port = serve(
-        None,
-        answer("302 Found", "location: https://login.example/\r\n", ""),
-    );
+    let port = serve(None, answer("302 Found", "location: https://login.example/\r\n", ""));
     let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
     assert_eq!(found.failure(), ("control_token", "redirected", 4));
     let text = found.text("control_token");
-    assert!(
-        text.contains("login page") && text.contains("https://login.example"),
-        "{text}"
-    );
+    assert!(text.contains("login page") && text.contains("https://login.example"), "{text}");
 }
 
 #[test]
@@ -297,10 +247,7 @@ fn a_failing_proxy_is_named_without_its_password() {
     let through = |proxy: u16, address: &str| {
         let mut command = tallyfold(address);
         command.arg("--dangerously-allow-http");
-        command.env(
-            "HTTPS_PROXY",
-            format!("http://me:hunter2@127.0.0.1:{proxy}"),
-        );
+        command.env("HTTPS_PROXY", format!("http://me:hunter2@127.0.0.1:{proxy}"));
         command.env("HTTP_PROXY", format!("http://me:hunter2@127.0.0.1:{proxy}"));
         let found = diagnosed(&mut command);
         assert!(!found.json.to_string().contains("hunter2"));
@@ -328,15 +275,8 @@ fn a_failing_proxy_is_named_without_its_password() {
     let found = through(port, address);
     assert_eq!(found.failure(), ("connection", "network_failed", 4));
     let text = found.text("connection");
-    assert!(
-        text.contains("can't be reached") && text.contains("NO_PROXY"),
-        "{text}"
-    );
-    assert!(
-        found
-            .text("proxy")
-            .contains(&format!("http://127.0.0.1:{port}"))
-    );
+    assert!(text.contains("can't be reached") && text.contains("NO_PROXY"), "{text}");
+    assert!(found.text("proxy").contains(&format!("http://127.0.0.1:{port}")));
     // For plain http, the response of the proxy is the response to the request.
     let found = through(
         serve(None, answer("407 Proxy Authentication Required", "", "")),

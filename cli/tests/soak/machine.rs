@@ -24,36 +24,19 @@ use super::world::{CLUSTERS, HOUR, HOURS, MINUTE, Reaction, SEED, World, name_of
 use crate::support::read_request;
 
 /// The errors of the wall clock after somebody has set it wrong, in milliseconds.
-const JUMPS: [i64; 8] = [
-    -26 * HOUR,
-    -2 * HOUR,
-    -3 * MINUTE,
-    MINUTE / 2,
-    4 * MINUTE,
-    HOUR,
-    3 * HOUR,
-    50 * HOUR,
-];
+const JUMPS: [i64; 8] =
+    [-26 * HOUR, -2 * HOUR, -3 * MINUTE, MINUTE / 2, 4 * MINUTE, HOUR, 3 * HOUR, 50 * HOUR];
 
 /// The time of the monotonic clock at the start. It is later than on any real machine.
 const BOOTED_MS: i64 = 1_000_000_000_000;
 
-const NO_TIME: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
+const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long to wait for a thread that is running, in real time.
-const MOMENT: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 200_000,
-};
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
 /// How long a process may compute without a request or a wait, in real time.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 60,
-    tv_nsec: 0,
-};
+const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 /// A machine with a program, and the world around it.
 pub(crate) struct Machine {
@@ -177,10 +160,7 @@ impl Machine {
         loop {
             let now_ms = self.world.now_ms;
             let seed = *SEED;
-            assert!(
-                now_ms < (*HOURS + 14 * 24) * HOUR,
-                "SOAK_SEED={seed}: it does not finish"
-            );
+            assert!(now_ms < (*HOURS + 14 * 24) * HOUR, "SOAK_SEED={seed}: it does not finish");
             self.kill_ms = now_ms + 30 * MINUTE + self.world.below(HOUR);
             let Some(status) = self.live(&mut task) else {
                 return;
@@ -188,21 +168,13 @@ impl Machine {
             if std::env::var_os("SOAK_LOG").is_some() {
                 let [from, until] = [now_ms, self.world.now_ms].map(text);
                 let wrong_ms = self.wrong_ms(now_ms);
-                eprintln!(
-                    "{from} to {until}, clock {wrong_ms:+} ms: {status}\n{}",
-                    self.stderr()
-                );
+                eprintln!("{from} to {until}, clock {wrong_ms:+} ms: {status}\n{}", self.stderr());
             }
             // The services still get what the process has sent.
             while self.serve(None, NO_TIME) {}
             self.connections.clear();
             match status.code() {
-                None => assert_eq!(
-                    status.signal(),
-                    Some(9),
-                    "SOAK_SEED={seed}: {}",
-                    self.stderr()
-                ),
+                None => assert_eq!(status.signal(), Some(9), "SOAK_SEED={seed}: {}", self.stderr()),
                 Some(0) if !matches!(task, Task::Hourly) => return,
                 Some(0) => {
                     let is_settled = now_ms > (*HOURS + 4) * HOUR;
@@ -260,10 +232,7 @@ impl Machine {
             // Waits end late, as on a busy computer. Otherwise, the leases' signs of life, every 15 seconds, would take most of
             // the run.
             let late_ms = self.world.now_ms + self.world.below(2 * MINUTE);
-            let next_ms = waits_until_ms
-                .max(late_ms)
-                .min(self.kill_ms)
-                .min(self.visit_ms);
+            let next_ms = waits_until_ms.max(late_ms).min(self.kill_ms).min(self.visit_ms);
             self.world.pass((next_ms - self.world.now_ms).max(0));
             let now_ms = self.world.now_ms;
             let is_killed = now_ms >= self.kill_ms;
@@ -331,10 +300,7 @@ impl Machine {
     fn start(&mut self) -> Process {
         let options = SandboxOptions::default();
         let file = |name: &str| self.folder.path().join(name);
-        let out = File::options()
-            .create(true)
-            .append(true)
-            .open(file("stdout"));
+        let out = File::options().create(true).append(true).open(file("stdout"));
         let chance = self.world.below(i64::MAX).to_string();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
         command
@@ -389,9 +355,7 @@ impl Machine {
             operations.unwrap_or(-1),
         ];
         // If the process is dead, the next read from it will show that.
-        let _ = process
-            .control
-            .write_all(&message.map(i64::to_ne_bytes).concat());
+        let _ = process.control.write_all(&message.map(i64::to_ne_bytes).concat());
     }
 
     /// Waits for bytes from the process or for a service, and handles them. Returns whether there were any.
@@ -402,20 +366,14 @@ impl Machine {
         let control = process.as_ref().map(|process| process.control.try_clone());
         let control = control.transpose().unwrap();
         control.iter().for_each(|one| watch(one.as_fd()));
-        self.connections
-            .iter()
-            .for_each(|one| watch(one.stream.as_fd()));
+        self.connections.iter().for_each(|one| watch(one.stream.as_fd()));
         let open = (0..self.services.len()).filter(|place| self.services[*place].is_open);
         let open: Vec<usize> = open.collect();
-        open.iter()
-            .for_each(|place| watch(self.services[*place].listener.as_fd()));
+        open.iter().for_each(|place| watch(self.services[*place].listener.as_fd()));
         if poll(&mut files, Some(&limit)).unwrap() == 0 {
             return false;
         }
-        let ready: Vec<bool> = files
-            .iter()
-            .map(|file| !file.revents().is_empty())
-            .collect();
+        let ready: Vec<bool> = files.iter().map(|file| !file.revents().is_empty()).collect();
         let mut ready = ready.into_iter();
         if let Some(process) = &mut process
             && ready.next() == Some(true)
@@ -425,18 +383,10 @@ impl Machine {
         let (world, mut is_answered) = (&mut self.world, false);
         self.connections
             .retain_mut(|one| ready.next() != Some(true) || one.read(world, &mut is_answered));
-        for (service, _) in open
-            .into_iter()
-            .zip(ready)
-            .filter(|(_, is_ready)| *is_ready)
-        {
+        for (service, _) in open.into_iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
             let (stream, _) = self.services[service].listener.accept().unwrap();
             stream.set_nodelay(true).unwrap();
-            self.connections.push(Connection {
-                service,
-                stream,
-                unread: Vec::new(),
-            });
+            self.connections.push(Connection { service, stream, unread: Vec::new() });
         }
         // The response is sent first, so a process that has received this message has the response, too.
         if let Some(process) = process.filter(|_| is_answered) {
@@ -480,10 +430,7 @@ impl Service {
             drop(any);
             TcpListener::bind(address).ok()
         };
-        Self {
-            listener: (0..100).find_map(|_| by_number()).unwrap(),
-            is_open: true,
-        }
+        Self { listener: (0..100).find_map(|_| by_number()).unwrap(), is_open: true }
     }
 
     fn url(&self) -> String {
@@ -512,9 +459,7 @@ impl Process {
         tasks.map_while(Result::ok).all(|task| {
             let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
             // The state comes after the name, which is in parentheses.
-            let state = stat
-                .rsplit_once(')')
-                .map_or("", |(_, rest)| rest.trim_start());
+            let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
             !state.starts_with(['R', 'D'])
         })
     }
@@ -567,9 +512,7 @@ fn library() -> &'static Path {
         // Another run may be using the library, so it is replaced as a whole.
         let new = folder.join(format!("soak-{}.so", std::process::id()));
         let mut compiler = Command::new("cc");
-        compiler.args([
-            "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
-        ]);
+        compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]);
         compiler.arg(&new).arg(source);
         assert!(compiler.status().unwrap().success());
         fs::rename(&new, &library).unwrap();

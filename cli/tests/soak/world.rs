@@ -130,8 +130,7 @@ impl World {
             named("web"),
             named(integration),
         );
-        self.coming
-            .push((at_ms + late_ms, cluster, event.count(count)));
+        self.coming.push((at_ms + late_ms, cluster, event.count(count)));
     }
 
     /// Plans outages of up to five hours, about one a day.
@@ -142,11 +141,7 @@ impl World {
             let until_ms = from_ms + self.below(5 * HOUR);
             let troubles = [Trouble::Refuses, Trouble::Answers, Trouble::Hangs];
             let trouble = troubles[self.draw.below(3) as usize];
-            all.push(Outage {
-                from_ms,
-                until_ms,
-                trouble,
-            });
+            all.push(Outage { from_ms, until_ms, trouble });
             from_ms = until_ms + self.below(48 * HOUR);
         }
         all
@@ -238,10 +233,7 @@ fn ask(sandbox: &mut Sandbox, line: &str, received: &Received, unix_ms: i64) -> 
     let headers = received.headers.iter();
     let headers: Vec<(&str, &str)> = headers.map(|(name, value)| (&**name, &**value)).collect();
     let since_1970 = u64::try_from(unix_ms).unwrap();
-    let now = Now {
-        monotonic_ms: since_1970,
-        unix_ms,
-    };
+    let now = Now { monotonic_ms: since_1970, unix_ms };
     let response = sandbox.handle(method, target, &headers, &received.body, now);
     let mut answer = format!("HTTP/1.1 {} -\r\n", response.status);
     for (name, value) in &response.headers {

@@ -38,10 +38,7 @@ pub(crate) fn truth() -> Sums {
     });
     let mut sandbox = Sandbox::new(options).unwrap();
     let mut ask = |path: &str, headers: &[(&str, &str)], body: serde_json::Value| {
-        let now = Now {
-            monotonic_ms: 0,
-            unix_ms: 1_760_000_000_000,
-        };
+        let now = Now { monotonic_ms: 0, unix_ms: 1_760_000_000_000 };
         let answer = sandbox.handle("POST", path, headers, body.to_string().as_bytes(), now);
         assert_eq!(answer.status, 200);
         serde_json::from_slice::<serde_json::Value>(&answer.body).unwrap()
@@ -50,18 +47,11 @@ pub(crate) fn truth() -> Sums {
     let token = ask("/v1.1/oauth/token", &[json], token);
     let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap());
     let body = serde_json::json!({"start": FROM, "end": UNTIL, "dimensions": ["integration"]});
-    let answer = ask(
-        "/v1.1/analytics/event_delivery",
-        &[json, ("authorization", &bearer)],
-        body,
-    );
+    let answer = ask("/v1.1/analytics/event_delivery", &[json, ("authorization", &bearer)], body);
     let mut sums = Sums::new();
     for entry in answer["counts"].as_array().unwrap() {
         let count = |name: &str| entry[name].as_str().unwrap().parse::<i128>().unwrap();
-        let integration = entry["dimensions"]["integration"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let integration = entry["dimensions"]["integration"].as_str().unwrap().to_owned();
         let counts = [count("success"), count("errors"), count("filtered")];
         assert!(sums.insert(integration, counts).is_none());
     }
@@ -86,12 +76,7 @@ impl Service {
 
     pub(crate) fn with_faults(faults: &[&str]) -> Self {
         let faults = faults.iter().flat_map(|fault| ["--fault", fault]);
-        Self::with(
-            &["--seed", "7"]
-                .into_iter()
-                .chain(faults)
-                .collect::<Vec<_>>(),
-        )
+        Self::with(&["--seed", "7"].into_iter().chain(faults).collect::<Vec<_>>())
     }
 
     /// A sandbox with these flags.
@@ -99,18 +84,13 @@ impl Service {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
         command.arg("sandbox").args(flags);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap())
-            .lines()
-            .map(Result::unwrap);
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let lines = lines.take_while(|line| !line.starts_with("Ctrl-C"));
         let settings = lines.filter_map(|line| {
             let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
             Some((name.to_owned(), value.to_owned()))
         });
-        Self {
-            settings: settings.collect(),
-            process,
-        }
+        Self { settings: settings.collect(), process }
     }
 
     /// The address of the sandbox.
@@ -133,18 +113,14 @@ impl Service {
         arguments: &[&str],
     ) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        command
-            .args(arguments)
-            .env("TALLYFOLD_CONFIG", "tallyfold.toml");
+        command.args(arguments).env("TALLYFOLD_CONFIG", "tallyfold.toml");
         let mut text = String::new();
         for (name, more) in clusters {
             text.push_str(&format!(
                 "[cluster.{name}]\nclient_secret_env = \"SECRET_OF_THE_TEST\"\n{more}\n"
             ));
             for (variable, value) in &self.settings {
-                let key = variable
-                    .trim_start_matches("TALLYFOLD_")
-                    .to_ascii_lowercase();
+                let key = variable.trim_start_matches("TALLYFOLD_").to_ascii_lowercase();
                 command.env_remove(variable);
                 if key == "client_secret" {
                     command.env("SECRET_OF_THE_TEST", value);
@@ -200,13 +176,7 @@ pub(crate) fn ends(output: &Output, code: i32) {
 /// Sends SIGTERM.
 pub(crate) fn terminate(child: &Child) {
     let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
 }
 
 /// The lines of a stream, as they arrive.
@@ -267,9 +237,7 @@ impl Sink {
         let url = format!("http://{}/write", listener.local_addr().unwrap());
         let (send, requests) = channel();
         let (plan, replies) = channel();
-        first
-            .into_iter()
-            .for_each(|reply| plan.send(reply).unwrap());
+        first.into_iter().for_each(|reply| plan.send(reply).unwrap());
         let replies = std::sync::Arc::new(std::sync::Mutex::new(replies));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -308,9 +276,7 @@ pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<(String, Receive
             }
         };
     }
-    let length = headers
-        .get("content-length")
-        .map_or(0, |length| length.parse().unwrap());
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some((first, Received { headers, body }))
@@ -326,8 +292,7 @@ fn serve(
     loop {
         let (_, Received { headers, body }) = read_request(&mut reader)?;
         let reply = next();
-        send.send((Received { headers, body }, reply.clone()))
-            .ok()?;
+        send.send((Received { headers, body }, reply.clone())).ok()?;
         let (status, headers, body) = match reply {
             Reply::Answer(status, headers, body) => (status, headers, body),
             Reply::Break => return None,
@@ -356,9 +321,7 @@ pub(crate) struct Fetched {
 pub(crate) fn fetch(method: &str, url: &str, headers: &str) -> Option<Fetched> {
     let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
     let mut stream = TcpStream::connect(host).ok()?;
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
     write!(
         stream,
         "{method} /{path} HTTP/1.1\r\nhost: {host}\r\n{headers}connection: close\r\n\r\n"
@@ -368,9 +331,5 @@ pub(crate) fn fetch(method: &str, url: &str, headers: &str) -> Option<Fetched> {
     stream.read_to_string(&mut text).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Fetched {
-        status,
-        head: head.to_ascii_lowercase(),
-        body: body.to_owned(),
-    })
+    Some(Fetched { status, head: head.to_ascii_lowercase(), body: body.to_owned() })
 }

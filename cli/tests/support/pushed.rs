@@ -15,18 +15,13 @@ pub(crate) fn add_points(points: &mut Points, body: &[u8]) {
         // Spaces in names are written as `\ `.
         let line = line.replace("\\ ", "_");
         let mut parts = line.split(' ');
-        let (series, fields, time) = (
-            parts.next().unwrap(),
-            parts.next().unwrap(),
-            parts.next().unwrap(),
-        );
+        let (series, fields, time) =
+            (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
         let mut counts = [0; 3];
         for field in fields.split(',') {
             let (name, value) = field.split_once('=').unwrap();
-            let place = ["success", "errors", "filtered"]
-                .iter()
-                .position(|known| *known == name)
-                .unwrap();
+            let place =
+                ["success", "errors", "filtered"].iter().position(|known| *known == name).unwrap();
             counts[place] = value.trim_end_matches('i').parse().unwrap();
         }
         if let Some(before) = points.insert((series.to_owned(), time.to_owned()), counts) {
@@ -38,9 +33,7 @@ pub(crate) fn add_points(points: &mut Points, body: &[u8]) {
 pub(crate) fn sums(points: &Points) -> Sums {
     let mut sums = Sums::new();
     for ((series, _), counts) in points {
-        let tag = series
-            .split(',')
-            .find_map(|tag| tag.strip_prefix("integration="));
+        let tag = series.split(',').find_map(|tag| tag.strip_prefix("integration="));
         let sum = sums.entry(tag.unwrap().to_owned()).or_default();
         for (sum, count) in sum.iter_mut().zip(counts) {
             *sum += count;
@@ -50,10 +43,7 @@ pub(crate) fn sums(points: &Points) -> Sums {
 }
 
 pub(crate) fn expected() -> Sums {
-    truth()
-        .into_iter()
-        .map(|(name, counts)| (name.replace(' ', "_"), counts))
-        .collect()
+    truth().into_iter().map(|(name, counts)| (name.replace(' ', "_"), counts)).collect()
 }
 
 pub(crate) fn taken(requests: &[(Received, Reply)]) -> Points {

@@ -29,15 +29,11 @@ impl Service {
             command.args(["--fault", fault]);
         }
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap())
-            .lines()
-            .map(Result::unwrap);
-        let settings = lines
-            .take_while(|line| !line.starts_with("Ctrl-C"))
-            .filter_map(|line| {
-                let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
-                Some((name.to_owned(), value.to_owned()))
-            });
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let settings = lines.take_while(|line| !line.starts_with("Ctrl-C")).filter_map(|line| {
+            let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
         let settings = settings.collect();
         Self { process, settings }
     }
@@ -50,20 +46,13 @@ impl Service {
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let settings = self.settings.iter().map(|(name, value)| (name, value));
         let mut command = Command::new(TALLYFOLD);
-        command
-            .args(arguments)
-            .envs(settings)
-            .env_remove("TALLYFOLD_CONFIG");
+        command.args(arguments).envs(settings).env_remove("TALLYFOLD_CONFIG");
         command.stdin(Stdio::null()).output().unwrap()
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> CommandBuilder {
         self.builder(CommandBuilder::from_argv(
-            [TALLYFOLD]
-                .iter()
-                .chain(arguments)
-                .map(Into::into)
-                .collect(),
+            [TALLYFOLD].iter().chain(arguments).map(Into::into).collect(),
         ))
     }
 
@@ -148,13 +137,7 @@ impl Watched {
 
     pub(crate) fn signal(&self, name: &str) {
         let number = self.process.process_id().unwrap().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", name, &number])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("kill").args(["-s", name, &number]).status().unwrap().success());
     }
 
     pub(crate) fn resize(&self, (columns, rows): (u16, u16)) {
@@ -207,10 +190,8 @@ impl Watched {
         let number = self.process.process_id().unwrap().to_string();
         let began = Instant::now();
         loop {
-            let printed = Command::new("ps")
-                .args(["-o", "state=", "-p", &number])
-                .output()
-                .unwrap();
+            let printed =
+                Command::new("ps").args(["-o", "state=", "-p", &number]).output().unwrap();
             if printed.stdout.starts_with(b"T") {
                 return;
             }
@@ -239,11 +220,7 @@ impl Drop for Watched {
 }
 
 fn size(cols: u16, rows: u16) -> PtySize {
-    PtySize {
-        rows,
-        cols,
-        ..PtySize::default()
-    }
+    PtySize { rows, cols, ..PtySize::default() }
 }
 
 /// The number of bytes at the end that belong to an incomplete frame. Terminals show only complete frames.
@@ -262,9 +239,5 @@ fn settings(terminal: &dyn MasterPty) -> String {
 
 fn lines(parser: &Parser) -> Vec<String> {
     let (_, columns) = parser.screen().size();
-    parser
-        .screen()
-        .rows(0, columns)
-        .map(|line| line.trim_end().to_owned())
-        .collect()
+    parser.screen().rows(0, columns).map(|line| line.trim_end().to_owned()).collect()
 }

@@ -43,10 +43,7 @@ pub(crate) struct FetchHistory {
 impl FetchHistory {
     /// The history of a call that will retry a failed fetch after a wait.
     pub(crate) fn retrying(failed: FetchId) -> Self {
-        Self {
-            retried: Some(failed),
-            ..Self::default()
-        }
+        Self { retried: Some(failed), ..Self::default() }
     }
 
     /// Whether the failure of a fetch also fails this call: it took part in the fetch, or would
@@ -161,11 +158,7 @@ impl TokenSlot {
         if let Some(current) = &self.current {
             let current = Arc::clone(current);
             let renew = current.is_due(now) && self.may_renew(now);
-            return if renew {
-                Acquired::Renew(current)
-            } else {
-                Acquired::Use(current)
-            };
+            return if renew { Acquired::Renew(current) } else { Acquired::Use(current) };
         }
         match (self.fetch, &self.latest) {
             (Some(fetch), _) => Acquired::Wait(fetch),
@@ -224,16 +217,9 @@ impl TokenSlot {
         error: Error,
     ) -> Result<()> {
         self.renewal = Renewal::JustFailed;
-        let ending = Ending::Failed {
-            asked_at,
-            error: error.clone(),
-        };
+        let ending = Ending::Failed { asked_at, error: error.clone() };
         self.end(fetch, ending);
-        if self.current.is_some() {
-            Ok(())
-        } else {
-            Err(error)
-        }
+        if self.current.is_some() { Ok(()) } else { Err(error) }
     }
 
     /// Records that the call that did the fetch was closed. The next call that needs a token begins a
@@ -279,8 +265,7 @@ impl TokenSlot {
     /// - It may if a newer token has already been rejected, because this response then shows nothing new.
     /// - Otherwise, it may until too many tokens in a row were rejected.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
-        self.current
-            .take_if(|current| current.generation == generation);
+        self.current.take_if(|current| current.generation == generation);
         if generation <= self.accepted || generation < self.rejected {
             return true;
         }

@@ -27,10 +27,7 @@ pub(crate) struct AccessToken<A> {
 
 impl<A> AccessToken<A> {
     pub(super) fn new(token: Arc<Token>) -> Self {
-        Self {
-            token,
-            audience: PhantomData,
-        }
+        Self { token, audience: PhantomData }
     }
 
     pub(crate) fn value(&self) -> &Secret {
@@ -57,12 +54,7 @@ pub(crate) struct Token {
 impl Token {
     /// A token that was requested at `asked_at`.
     pub(super) fn new(grant: Grant, generation: u64, asked_at: Now) -> Self {
-        Self {
-            value: grant.value,
-            generation,
-            asked_at,
-            lifetime_ms: grant.lifetime_ms,
-        }
+        Self { value: grant.value, generation, asked_at, lifetime_ms: grant.lifetime_ms }
     }
 
     pub(crate) fn value(&self) -> &Secret {
@@ -112,10 +104,7 @@ impl Grant {
             let message = "the token is empty or has characters that a header can't hold";
             return Err(Error::new(Code::InvalidTokenResponse, message));
         }
-        Ok(Self {
-            value,
-            lifetime_ms: lifetime.0,
-        })
+        Ok(Self { value, lifetime_ms: lifetime.0 })
     }
 }
 

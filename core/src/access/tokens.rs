@@ -19,9 +19,7 @@ impl Tokens {
         now: Now,
         history: FetchHistory,
     ) -> Acquired<AccessToken<A>> {
-        self.slot(A::API)
-            .acquire(now, history)
-            .map(AccessToken::new)
+        self.slot(A::API).acquire(now, history).map(AccessToken::new)
     }
 
     /// The token itself, for a caller who requests it, or how to get one.

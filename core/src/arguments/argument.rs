@@ -189,11 +189,7 @@ pub struct Values {
 
 impl Values {
     pub(super) fn new(arguments: &'static [Argument], values: Vec<Option<Value>>) -> Self {
-        Self {
-            arguments: arguments.iter(),
-            values: values.into_iter(),
-            error: None,
-        }
+        Self { arguments: arguments.iter(), values: values.into_iter(), error: None }
     }
 
     fn next(&mut self) -> (&'static str, Option<Value>) {

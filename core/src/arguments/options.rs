@@ -111,11 +111,7 @@ fn read_values<A: Arguments>(
     let own = arguments.iter();
     let own = own.filter(|argument| !matches!(argument.kind, Kind::Host));
     let own: Vec<String> = own.map(|argument| argument.spelled(A::SPELLING)).collect();
-    let known: Vec<&str> = own
-        .iter()
-        .map(String::as_str)
-        .chain(others.iter().copied())
-        .collect();
+    let known: Vec<&str> = own.iter().map(String::as_str).chain(others.iter().copied()).collect();
     for name in from.names()? {
         if !known.contains(&name.as_str()) {
             return Err(unknown(&name, nearest(&name, &known)).into());

@@ -119,19 +119,11 @@ impl<'d> Document<'d> {
     /// The top-level table.
     #[must_use]
     pub fn root(&'d self) -> Table<'d> {
-        Table {
-            document: self,
-            key: String::new(),
-            at: 0,
-            table: &self.root,
-        }
+        Table { document: self, key: String::new(), at: 0, table: &self.root }
     }
 
     fn wrong(&self, at: usize, key: &str, text: impl fmt::Display) -> Wrong {
-        Wrong {
-            place: self.place(at, key),
-            text: text.to_string(),
-        }
+        Wrong { place: self.place(at, key), text: text.to_string() }
     }
 
     /// The place of a byte. If more than 4 KiB of the line come before it, the column is counted in bytes, because counting
@@ -144,13 +136,7 @@ impl<'d> Document<'d> {
             true => before.len(),
             false => before.chars().count(),
         };
-        Place {
-            file: self.file.clone(),
-            line,
-            column: column + 1,
-            offset: at,
-            key: key.to_owned(),
-        }
+        Place { file: self.file.clone(), line, column: column + 1, offset: at, key: key.to_owned() }
     }
 }
 
@@ -237,14 +223,10 @@ impl<'d> Entry<'d> {
     #[must_use]
     pub fn unknown(&self, what: &str, name: &str, known: &[&str]) -> Wrong {
         match nearest(name, known) {
-            Some(near) => self.wrong(format_args!(
-                "there is no such {what}; did you mean {near}?"
-            )),
+            Some(near) => self.wrong(format_args!("there is no such {what}; did you mean {near}?")),
             None if known.is_empty() => self.wrong(format_args!("there is no such {what}")),
-            None => self.wrong(format_args!(
-                "there is no such {what}; want one of {}",
-                known.join(", ")
-            )),
+            None => self
+                .wrong(format_args!("there is no such {what}; want one of {}", known.join(", "))),
         }
     }
 
@@ -254,12 +236,9 @@ impl<'d> Entry<'d> {
     /// For another type of value.
     pub fn table(&self, wanted: &str) -> Result<Table<'d>> {
         match self.value {
-            DeValue::Table(table) => Ok(Table {
-                document: self.document,
-                key: self.key.clone(),
-                at: self.at,
-                table,
-            }),
+            DeValue::Table(table) => {
+                Ok(Table { document: self.document, key: self.key.clone(), at: self.at, table })
+            }
             _ => Err(self.wrong(wanted)),
         }
     }
@@ -414,22 +393,10 @@ mod tests {
             ("\"\" = 1", "t.toml:1:1: \"\": wrong"),
             ("a = 1\na = 2", "t.toml:2:1: duplicate key"),
             ("[a]\nb = 1\n[a]", "t.toml:3:2: duplicate key"),
-            (
-                "x = 'é', y",
-                "t.toml:1:8: unexpected key or value, expected newline, `#`",
-            ),
-            (
-                "a = ",
-                "t.toml:1:5: string values must be quoted, expected literal string",
-            ),
-            (
-                "a = \"canary",
-                "t.toml:1:12: invalid basic string, expected `\"`",
-            ),
-            (
-                "a = canary",
-                "t.toml:1:5: string values must be quoted, expected literal string",
-            ),
+            ("x = 'é', y", "t.toml:1:8: unexpected key or value, expected newline, `#`"),
+            ("a = ", "t.toml:1:5: string values must be quoted, expected literal string"),
+            ("a = \"canary", "t.toml:1:12: invalid basic string, expected `\"`"),
+            ("a = canary", "t.toml:1:5: string values must be quoted, expected literal string"),
             ("a", "t.toml:1:2: key with no value, expected `=`"),
         ] {
             assert_eq!(wrong(text), expected, "{text}");

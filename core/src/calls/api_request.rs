@@ -25,12 +25,8 @@ impl StateMachine {
     /// Sends the request.
     pub(super) fn send(&mut self, authorized: AuthorizedRequest, now: Now) -> Step {
         let retries = &mut self.retries;
-        self.shared
-            .with(|common| retries.send(&mut common.pace, Destination::Api, now));
-        let sent = SentRequest {
-            generation: authorized.generation,
-            at: now,
-        };
+        self.shared.with(|common| retries.send(&mut common.pace, Destination::Api, now));
+        let sent = SentRequest { generation: authorized.generation, at: now };
         self.state = State::Sent { sent, body: None };
         self.url = authorized.request.url().to_owned();
         self.token = authorized.token;
@@ -117,9 +113,7 @@ impl StateMachine {
     fn take_401(&mut self, sent: SentRequest) -> Result<bool> {
         let has_token = sent.has_token();
         let worth_a_try = has_token
-            && self
-                .shared
-                .with_slot(self.endpoint.api(), |slot| slot.rejected(sent.generation));
+            && self.shared.with_slot(self.endpoint.api(), |slot| slot.rejected(sent.generation));
         let tried_again = worth_a_try && self.replays < MOST_REPLAYS;
         let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
         self.answered(Destination::Api, Some(401), Some(code), wait_ms);
@@ -132,32 +126,20 @@ impl StateMachine {
             return self.ask_why(sent, Error::new(code, message).with_status(401));
         }
         self.replays += 1;
-        self.go_on(Ok(NextRequest {
-            drains: true,
-            ..NextRequest::default()
-        }))
+        self.go_on(Ok(NextRequest { drains: true, ..NextRequest::default() }))
     }
 
     /// Ends the call with an error, which may quote the body.
     fn ask_why(&mut self, sent: SentRequest, error: Error) -> Result<bool> {
         let excerpt = Excerpt::default();
-        self.state = State::Refused {
-            sent,
-            error,
-            excerpt,
-        };
+        self.state = State::Refused { sent, error, excerpt };
         Ok(true)
     }
 
     /// Takes the body with which the API has refused the request. If reading it fails, the
     /// call still ends with the same error.
     pub(super) fn take_excerpt(&mut self, input: Input<'_>) -> Result<bool> {
-        let State::Refused {
-            sent,
-            error,
-            excerpt,
-        } = &mut self.state
-        else {
+        let State::Refused { sent, error, excerpt } = &mut self.state else {
             return self.misplaced(&input);
         };
         match input {
@@ -170,8 +152,7 @@ impl StateMachine {
                 let (sent, error) = (*sent, error.clone().with_excerpt(text));
                 if error.code() == Code::TokenRejected && sent.has_token() {
                     let target = self.endpoint.target();
-                    self.shared
-                        .with(|common| common.pace.refuse(target, sent.at, &error));
+                    self.shared.with(|common| common.pace.refuse(target, sent.at, &error));
                 }
                 self.fail(error)
             }
@@ -181,9 +162,7 @@ impl StateMachine {
 
     fn request_failed(&mut self, reply: Reply, error: Error) -> Result<bool> {
         let retries = &mut self.retries;
-        let next = self
-            .shared
-            .with(|common| retries.after_request(&mut common.pace, reply, error));
+        let next = self.shared.with(|common| retries.after_request(&mut common.pace, reply, error));
         self.go_on(next)
     }
 }

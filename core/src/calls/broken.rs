@@ -100,16 +100,10 @@ fn has_part(name: &str, part: &str) -> bool {
 /// Whether a text is the name of a host's error (`ECONNRESET`, `UND_ERR_SOCKET`,
 /// `CERT_HAS_EXPIRED`, `ConnectError`), so that it can't contain a secret.
 fn is_error_name(detail: &str) -> bool {
-    let is_code = detail
-        .bytes()
-        .all(|byte| matches!(byte, b'A'..=b'Z' | b'_'))
+    let is_code = detail.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'_'))
         && (detail.starts_with('E')
-            || ["_ERR_", "CERT", "SIGNATURE"]
-                .iter()
-                .any(|part| has_part(detail, part)));
+            || ["_ERR_", "CERT", "SIGNATURE"].iter().any(|part| has_part(detail, part)));
     let is_class = detail.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && ["Error", "Timeout", "Exception", "Closed"]
-            .iter()
-            .any(|end| detail.ends_with(end));
+        && ["Error", "Timeout", "Exception", "Closed"].iter().any(|end| detail.ends_with(end));
     detail.len() <= 40 && (is_code || is_class)
 }

@@ -35,10 +35,7 @@ pub struct Call<T = Output> {
 
 impl<T> Call<T> {
     pub(super) fn new(state_machine: Box<StateMachine>) -> Self {
-        Self {
-            state_machine,
-            outcome: PhantomData,
-        }
+        Self { state_machine, outcome: PhantomData }
     }
 
     /// The same call, for code that handles calls to several endpoints in the same way.
@@ -158,9 +155,7 @@ impl<T> Call<T> {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        self.state_machine
-            .take(Input::Failed { failure, detail })
-            .map(drop)
+        self.state_machine.take(Input::Failed { failure, detail }).map(drop)
     }
 
     /// Takes the token that [`Step::ProvideToken`] requested and its remaining lifetime: a number
@@ -170,9 +165,7 @@ impl<T> Call<T> {
     /// `invalid_token_response` and `invalid_token_lifetime`, unless an older token is
     /// still valid; `out_of_order`.
     pub fn token(&mut self, value: Secret, lifetime: Option<&str>) -> Result<()> {
-        self.state_machine
-            .take(Input::Token { value, lifetime })
-            .map(drop)
+        self.state_machine.take(Input::Token { value, lifetime }).map(drop)
     }
 
     /// Reports that the host could not get the token that [`Step::ProvideToken`] requested.
@@ -210,16 +203,12 @@ impl<T: CallOutput> Call<T> {
     /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.
     pub fn output(&mut self) -> Result<T> {
         let of_another = || Error::new(Code::OutOfOrder, "the call was to another endpoint");
-        self.state_machine
-            .output()
-            .and_then(|output| T::of(output).ok_or_else(of_another))
+        self.state_machine.output().and_then(|output| T::of(output).ok_or_else(of_another))
     }
 }
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Call")
-            .field(&self.state_machine.state_name())
-            .finish()
+        f.debug_tuple("Call").field(&self.state_machine.state_name()).finish()
     }
 }

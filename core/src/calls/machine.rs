@@ -61,10 +61,7 @@ impl Machine {
         }
         let tokens = Arc::clone(tokens);
         let endpoint = Box::new(TokenOnly { api, tokens });
-        Ok(Call::new(Box::new(StateMachine::new(
-            Arc::clone(&self.0),
-            endpoint,
-        ))))
+        Ok(Call::new(Box::new(StateMachine::new(Arc::clone(&self.0), endpoint))))
     }
 
     /// Begins a call that may take at most this long.
@@ -86,11 +83,7 @@ impl Machine {
         endpoint: E,
     ) -> Call<E::Output> {
         let api = Arc::clone(api);
-        let endpoint = Box::new(Typed {
-            target,
-            api,
-            endpoint,
-        });
+        let endpoint = Box::new(Typed { target, api, endpoint });
         Call::new(Box::new(StateMachine::new(Arc::clone(&self.0), endpoint)))
     }
 
@@ -100,10 +93,7 @@ impl Machine {
 
     /// The properties of the client that its queries need.
     pub(crate) fn client(&self) -> Client<'_> {
-        Client {
-            reading: self.0.config.metrics,
-            identity: self.identity(),
-        }
+        Client { reading: self.0.config.metrics, identity: self.identity() }
     }
 
     /// Whose counts the client reads. It is unknown without an address of the Control API, unless the option
@@ -119,10 +109,7 @@ impl Machine {
     /// `missing_argument` if the identity is unknown, or if the host provides the access tokens and neither `identity`
     /// nor `client_id` is set.
     pub fn shared_identity(&self) -> Result<&str> {
-        let identity = self
-            .identity()
-            .as_str()
-            .filter(|_| self.config().is_client_known);
+        let identity = self.identity().as_str().filter(|_| self.config().is_client_known);
         identity.ok_or_else(|| {
             let message = "want a name for the client: its access tokens don't show whose counts it reads, and others may \
                            use the same store";

@@ -108,13 +108,7 @@ impl fmt::Debug for MachineOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The addresses have not been checked yet: one may contain user info with a password.
         let address = |text: &Option<String>| {
-            text.clone().map(|text| {
-                if text.contains('@') {
-                    "…".to_owned()
-                } else {
-                    text
-                }
-            })
+            text.clone().map(|text| if text.contains('@') { "…".to_owned() } else { text })
         };
         f.debug_struct("MachineOptions")
             .field("cluster_endpoint", &address(&self.cluster_endpoint))
@@ -191,11 +185,7 @@ impl Config {
                 Name::from("access_token"),
                 ", which fetches a token from your server"
             ];
-            return Err(Error::argument(
-                "client_secret",
-                Code::SecretInBrowser,
-                message,
-            ));
+            return Err(Error::argument("client_secret", Code::SecretInBrowser, message));
         }
         if options.client_secret.is_some() && options.host_tokens {
             let message = words![
@@ -205,11 +195,7 @@ impl Config {
                 Name::from("client_secret"),
                 ", not both"
             ];
-            return Err(Error::argument(
-                "access_token",
-                Code::InvalidArgument,
-                message,
-            ));
+            return Err(Error::argument("access_token", Code::InvalidArgument, message));
         }
         if options.tokenless && (options.client_secret.is_some() || options.host_tokens) {
             let message =
@@ -225,9 +211,7 @@ impl Config {
         })?;
         let address = |name, text: &Option<String>| {
             let allow_http = options.dangerously_allow_http;
-            text.as_deref()
-                .map(|text| BaseAddress::parse(name, text, allow_http))
-                .transpose()
+            text.as_deref().map(|text| BaseAddress::parse(name, text, allow_http)).transpose()
         };
         let cluster_endpoint = address("cluster_endpoint", &options.cluster_endpoint)?;
         let base_url = address("base_url", &options.base_url)?;
@@ -255,9 +239,7 @@ impl Config {
             token_request: orchestration_token::request,
         };
         let control = control.check(&options, default_lifetime).map(ApiConfig::of);
-        let orchestration = orchestration
-            .check(&options, default_lifetime)
-            .map(ApiConfig::of);
+        let orchestration = orchestration.check(&options, default_lifetime).map(ApiConfig::of);
         // If the address of an API was given, it will be used, so a missing argument is reported at
         // once.
         if cluster_endpoint.is_some() {
@@ -331,11 +313,8 @@ const CONTROL: ApiNames = ApiNames {
     audience: "control_audience",
 };
 
-const ORCHESTRATION: ApiNames = ApiNames {
-    base: "base_url",
-    token_base: "auth_url",
-    audience: "orchestration_audience",
-};
+const ORCHESTRATION: ApiNames =
+    ApiNames { base: "base_url", token_base: "auth_url", audience: "orchestration_audience" };
 
 impl MachineOptions {
     /// The options that a machine needs in addition to the `given` ones, in the order in which [`Machine::new`] reports
@@ -380,11 +359,7 @@ struct ApiParts<'a> {
 
 impl<A> ApiConfig<A> {
     fn of((base, tokens): (BaseAddress, TokenConfig)) -> Arc<Self> {
-        Arc::new(Self {
-            base,
-            tokens: Arc::new(tokens),
-            audience: PhantomData,
-        })
+        Arc::new(Self { base, tokens: Arc::new(tokens), audience: PhantomData })
     }
 }
 
@@ -408,10 +383,7 @@ impl ApiParts<'_> {
                 given(self.audience.0, self.audience.1)?,
             ))
         };
-        let tokens = TokenConfig {
-            source,
-            default_lifetime,
-        };
+        let tokens = TokenConfig { source, default_lifetime };
         Ok((base, tokens))
     }
 }
@@ -422,15 +394,9 @@ fn refuse_slips(options: &MachineOptions) -> Result<()> {
     let texts = [
         ("client_id", options.client_id.as_deref()),
         ("identity", options.identity.as_deref()),
-        (
-            "client_secret",
-            options.client_secret.as_ref().map(Secret::expose),
-        ),
+        ("client_secret", options.client_secret.as_ref().map(Secret::expose)),
         ("control_audience", options.control_audience.as_deref()),
-        (
-            "orchestration_audience",
-            options.orchestration_audience.as_deref(),
-        ),
+        ("orchestration_audience", options.orchestration_audience.as_deref()),
     ];
     for (name, text) in texts {
         let message = match text {
@@ -453,10 +419,7 @@ fn refuse_slips(options: &MachineOptions) -> Result<()> {
 /// (except `user-agent`), because a header may select a tenant. Without an address, it is unknown.
 fn identity_of(options: &MachineOptions, address: Option<&BaseAddress>) -> Identity {
     let (Some(address), None) = (address, &options.identity) else {
-        return options
-            .identity
-            .as_deref()
-            .map_or_else(Identity::default, Identity::new);
+        return options.identity.as_deref().map_or_else(Identity::default, Identity::new);
     };
     let mut text = address.join("");
     if let Some(client_id) = &options.client_id {
@@ -495,20 +458,12 @@ fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {
 fn check_times(options: &MachineOptions) -> Result<()> {
     if options.longest_retry_wait_ms > LONGEST_TIMER_MS {
         let message = "want at most 24 days, the longest time that a timer can wait";
-        return Err(Error::argument(
-            "longest_retry_wait_ms",
-            Code::InvalidArgument,
-            message,
-        ));
+        return Err(Error::argument("longest_retry_wait_ms", Code::InvalidArgument, message));
     }
     match options.timeout_ms {
         Patience::Milliseconds(ms) if ms == 0 || ms > LONGEST_TIMEOUT_MS => {
             let message = "want more than 0 and at most a day, or no limit";
-            Err(Error::argument(
-                "timeout_ms",
-                Code::InvalidArgument,
-                message,
-            ))
+            Err(Error::argument("timeout_ms", Code::InvalidArgument, message))
         }
         _ => Ok(()),
     }

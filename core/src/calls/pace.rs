@@ -186,8 +186,7 @@ impl Pace {
     pub(super) fn pause(&mut self, patient: Patient, floor_ms: u64, pays: bool) -> u64 {
         let paid = !pays || self.budget.borrow(patient.calls_left);
         let longest_ms = self.policy.longest_wait_ms;
-        self.jitter
-            .pause_ms(patient.tries + 1, longest_ms, paid, floor_ms)
+        self.jitter.pause_ms(patient.tries + 1, longest_ms, paid, floor_ms)
     }
 
     /// Pays for sending a failed request again. If the budget is used up, returns the request's

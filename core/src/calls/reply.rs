@@ -20,18 +20,12 @@ pub(super) struct Reply {
 impl Reply {
     /// A reply whose body is complete, or a missing reply.
     pub(super) fn of(status: Option<u16>) -> Self {
-        Self {
-            status,
-            ..Self::default()
-        }
+        Self { status, ..Self::default() }
     }
 
     /// The same after a failure of the exchange.
     pub(super) fn broken_by(self, failure: HostFailure) -> Self {
-        Self {
-            is_silence: failure == HostFailure::Timeout && self.status.is_none(),
-            ..self
-        }
+        Self { is_silence: failure == HostFailure::Timeout && self.status.is_none(), ..self }
     }
 
     /// A reply that is refused because of its head.
@@ -40,9 +34,7 @@ impl Reply {
         Self {
             status: Some(status),
             drains: true,
-            asked_ms: passing
-                .then(|| retry_after(headers, sent_at.unix_ms))
-                .flatten(),
+            asked_ms: passing.then(|| retry_after(headers, sent_at.unix_ms)).flatten(),
             ..Self::default()
         }
     }

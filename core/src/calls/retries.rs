@@ -132,9 +132,7 @@ impl Retries {
         self.again_after = None;
         self.service_time = None;
         let health = pace.health(self.api, to);
-        self.sent_when_up = self
-            .failed
-            .is_some_and(|failed| health.answered_since(failed));
+        self.sent_when_up = self.failed.is_some_and(|failed| health.answered_since(failed));
         *match to {
             Destination::TokenEndpoint => &mut self.token_requests,
             Destination::Api => &mut self.requests,
@@ -208,10 +206,7 @@ impl Retries {
         let floor_ms = reply.asked_ms.unwrap_or(0);
         let wait_ms = self.retry(pace, to, error, floor_ms, Payment::Now);
         self.note(to, reply.status, Some(code), wait_ms.as_ref().ok());
-        let next = NextRequest {
-            drains: reply.drains,
-            ..NextRequest::default()
-        };
+        let next = NextRequest { drains: reply.drains, ..NextRequest::default() };
         wait_ms.map(|ms| next.after(ms))
     }
 

@@ -24,10 +24,8 @@ pub(super) struct Common {
 
 impl Shared {
     pub(super) fn new(config: Config) -> Arc<Self> {
-        let common = Mutex::new(Common {
-            tokens: Tokens::default(),
-            pace: Pace::new(config.policy),
-        });
+        let common =
+            Mutex::new(Common { tokens: Tokens::default(), pace: Pace::new(config.policy) });
         Arc::new(Self { config, common })
     }
 

@@ -28,20 +28,11 @@ use crate::wire::retry_after::sent_ms;
 
 /// What the host reports.
 pub(super) enum Input<'a> {
-    Head {
-        status: u16,
-        headers: &'a [(&'a str, &'a str)],
-    },
+    Head { status: u16, headers: &'a [(&'a str, &'a str)] },
     Chunk(&'a [u8]),
     End,
-    Failed {
-        failure: HostFailure,
-        detail: &'a str,
-    },
-    Token {
-        value: Secret,
-        lifetime: Option<&'a str>,
-    },
+    Failed { failure: HostFailure, detail: &'a str },
+    Token { value: Secret, lifetime: Option<&'a str> },
     NoToken,
 }
 
@@ -139,10 +130,8 @@ impl StateMachine {
     /// Makes it a call of a patient long range. The call begins at `begin_ms` on the monotonic clock.
     pub(super) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
         self.retries.patient = Some(patient);
-        self.state = State::Ready(NextRequest {
-            delay: Delay::Until(begin_ms),
-            ..NextRequest::default()
-        });
+        self.state =
+            State::Ready(NextRequest { delay: Delay::Until(begin_ms), ..NextRequest::default() });
     }
 
     /// See [`Retries::fail_fast`].
@@ -185,8 +174,7 @@ impl StateMachine {
     ) {
         self.resent = 0;
         let retries = &mut self.retries;
-        self.shared
-            .with(|common| retries.answered(&mut common.pace, to));
+        self.shared.with(|common| retries.answered(&mut common.pace, to));
         retries.note(to, status, code, wait_ms);
     }
 
@@ -311,13 +299,11 @@ impl StateMachine {
         };
         request.drains = false;
         let (endpoint, retries) = (&*self.endpoint, &mut self.retries);
-        let next = self
-            .shared
-            .with(|common| next(endpoint, common, now, request, retries));
+        let next = self.shared.with(|common| next(endpoint, common, now, request, retries));
         match next {
-            Next::Wait(ms) => Ok(Step::Wait {
-                ms: ms.min(left_ms.unwrap_or(ms)).min(LONGEST_TIMER_MS) as u32,
-            }),
+            Next::Wait(ms) => {
+                Ok(Step::Wait { ms: ms.min(left_ms.unwrap_or(ms)).min(LONGEST_TIMER_MS) as u32 })
+            }
             Next::Block { fetch, epoch } => {
                 request.history.take_part(fetch);
                 Ok(Step::Blocked { epoch })
@@ -325,11 +311,7 @@ impl StateMachine {
             Next::Fetch(id) => {
                 let mut history = request.history;
                 history.take_part(id);
-                Ok(self.fetch(OwnFetch {
-                    id,
-                    asked_at: now,
-                    history,
-                }))
+                Ok(self.fetch(OwnFetch { id, asked_at: now, history }))
             }
             Next::Go(Ready::Send(request)) => Ok(self.send(request, now)),
             Next::Go(Ready::Done(output)) => {
@@ -406,18 +388,14 @@ impl StateMachine {
             State::Sent { .. } => FetchHistory::default(),
             State::FetchesToken { fetch, .. } => {
                 let (id, history) = (fetch.id, fetch.history);
-                self.shared
-                    .with_slot(self.endpoint.api(), |slot| slot.fetch_abandoned(id));
+                self.shared.with_slot(self.endpoint.api(), |slot| slot.fetch_abandoned(id));
                 history
             }
             _ => return self.misplaced(input),
         };
         let code = Some(Code::NetworkFailed);
         self.retries.note(self.retries.last(), None, code, Some(&0));
-        self.go_on(Ok(NextRequest {
-            history,
-            ..NextRequest::default()
-        }))
+        self.go_on(Ok(NextRequest { history, ..NextRequest::default() }))
     }
 
     /// Ends the call in the middle of an exchange, because its deadline has come. That shows nothing about the service.
@@ -462,8 +440,7 @@ impl StateMachine {
     pub(super) fn close(&mut self) {
         if let State::FetchesToken { fetch, .. } | State::AwaitsToken { fetch } = &self.state {
             let id = fetch.id;
-            self.shared
-                .with_slot(self.endpoint.api(), |slot| slot.fetch_abandoned(id));
+            self.shared.with_slot(self.endpoint.api(), |slot| slot.fetch_abandoned(id));
         }
         if !matches!(self.state, State::Done(_) | State::Failed(_)) {
             self.state = State::Failed(Error::new(Code::OutOfOrder, "the call was closed"));
@@ -488,10 +465,7 @@ fn left_of(deadline: &mut Option<Delay>, now: Now) -> Option<u64> {
 }
 
 fn too_late() -> Error {
-    Error::new(
-        Code::DeadlineExceeded,
-        "the call took longer than its deadline",
-    )
+    Error::new(Code::DeadlineExceeded, "the call took longer than its deadline")
 }
 
 impl Drop for StateMachine {

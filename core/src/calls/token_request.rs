@@ -22,9 +22,7 @@ impl StateMachine {
         match &self.endpoint.tokens().source {
             TokenSource::Host => {
                 self.state = State::AwaitsToken { fetch };
-                Step::ProvideToken {
-                    api: self.endpoint.api(),
-                }
+                Step::ProvideToken { api: self.endpoint.api() }
             }
             TokenSource::Endpoint(request) => {
                 self.url = request.url().to_owned();
@@ -84,10 +82,7 @@ impl StateMachine {
             return self.token_request_failed(fetch, reply, error);
         }
         let body = TokenResponse::new(self.endpoint.tokens().default_lifetime);
-        self.state = State::FetchesToken {
-            fetch,
-            body: Some(Box::new(body)),
-        };
+        self.state = State::FetchesToken { fetch, body: Some(Box::new(body)) };
         Ok(true)
     }
 
@@ -161,9 +156,5 @@ impl StateMachine {
 
 /// The request to the API that the token was for.
 fn after(fetch: OwnFetch, drains: bool) -> NextRequest {
-    NextRequest {
-        history: fetch.history,
-        drains,
-        ..NextRequest::default()
-    }
+    NextRequest { history: fetch.history, drains, ..NextRequest::default() }
 }

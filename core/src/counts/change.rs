@@ -50,11 +50,7 @@ impl Deltas {
             Error::new(Code::CountOverflow, message)
         };
         let [success, errors, filtered] = self.each().map(i64::try_from);
-        Ok([
-            success.map_err(too_large)?,
-            errors.map_err(too_large)?,
-            filtered.map_err(too_large)?,
-        ])
+        Ok([success.map_err(too_large)?, errors.map_err(too_large)?, filtered.map_err(too_large)?])
     }
 
     /// The digits of the three changes, with a `-` if a change is negative.
@@ -90,10 +86,7 @@ pub(crate) struct Digits {
 
 impl From<u64> for Digits {
     fn from(count: u64) -> Self {
-        Self {
-            sign: "",
-            size: count,
-        }
+        Self { sign: "", size: count }
     }
 }
 

@@ -32,10 +32,7 @@ impl CountTable {
     #[must_use]
     pub fn to_compact(&self) -> Vec<u8> {
         let no_rows = no_rows(self.rows.width());
-        let bare = |part: &Part| Part {
-            rows: no_rows.clone().into(),
-            ..part.clone()
-        };
+        let bare = |part: &Part| Part { rows: no_rows.clone().into(), ..part.clone() };
         let bare: Vec<Part> = self.parts.iter().map(bare).collect();
         let head = json_of(&SavedTable::of(&self.subject, Counts::default(), &bare));
         let mut bytes = FORMAT.to_vec();
@@ -52,10 +49,7 @@ impl CountTable {
         }
         for part in &self.parts {
             let rows = part.rows.get();
-            put(
-                &mut bytes,
-                Packed::new(&rows, &self.rows.places_of(&rows)).data(),
-            );
+            put(&mut bytes, Packed::new(&rows, &self.rows.places_of(&rows)).data());
         }
         let checksum = checksum(&[&bytes]);
         bytes.extend_from_slice(checksum.as_bytes());
@@ -67,22 +61,15 @@ impl CountTable {
     /// # Errors
     /// `invalid_table` for any other bytes.
     pub fn from_compact(bytes: &[u8]) -> Result<Self> {
-        let damaged = || {
-            invalid_at(
-                "$",
-                "want the bytes of a compact table of this version, undamaged",
-            )
-        };
-        let (bytes, expected) = bytes
-            .split_at_checked(bytes.len().wrapping_sub(CHECKSUM))
-            .ok_or_else(damaged)?;
+        let damaged =
+            || invalid_at("$", "want the bytes of a compact table of this version, undamaged");
+        let (bytes, expected) =
+            bytes.split_at_checked(bytes.len().wrapping_sub(CHECKSUM)).ok_or_else(damaged)?;
         if checksum(&[bytes]).as_bytes() != expected {
             return Err(damaged());
         }
         let mut reader = Reader(bytes.strip_prefix(FORMAT).ok_or_else(damaged)?);
-        let Loaded {
-            subject, mut parts, ..
-        } = loaded::read(reader.bytes().ok_or_else(damaged)?)?;
+        let Loaded { subject, mut parts, .. } = loaded::read(reader.bytes().ok_or_else(damaged)?)?;
         let all = reader.rows(subject.dimensions.len()).ok_or_else(damaged)?;
         for part in &mut parts {
             let data = reader.bytes().ok_or_else(damaged)?;
@@ -140,9 +127,8 @@ impl<'a> Reader<'a> {
         let length = self.length()?;
         let mut columns = Vec::with_capacity(width);
         for values in &values {
-            let column: Option<Vec<&str>> = (0..length)
-                .map(|_| values.get(self.length()?).copied())
-                .collect();
+            let column: Option<Vec<&str>> =
+                (0..length).map(|_| values.get(self.length()?).copied()).collect();
             columns.push(column?);
         }
         if columns.is_empty() && length > 1 {
@@ -172,21 +158,13 @@ mod tests {
         });
         let bare =
             CountTable::without_counts(Metric::EventDelivery, &dimensions, &windows).unwrap();
-        let subject = Subject {
-            identity: Identity::new("a cluster"),
-            ..bare.subject.clone()
-        };
+        let subject = Subject { identity: Identity::new("a cluster"), ..bare.subject.clone() };
         let mut parts = bare.parts;
         let rows = |values: [&[&'static str]; 2], success: u64| {
-            let counts = |row| Counts {
-                success: success + row,
-                errors: row,
-                filtered: u64::MAX >> 8,
-            };
+            let counts =
+                |row| Counts { success: success + row, errors: row, filtered: u64::MAX >> 8 };
             let counts: Vec<Counts> = (0..values[0].len() as u64).map(counts).collect();
-            Rows::from_values(&values.map(<[_]>::to_vec), &counts)
-                .unwrap()
-                .into()
+            Rows::from_values(&values.map(<[_]>::to_vec), &counts).unwrap().into()
         };
         parts[0].rows = rows([&["b", "ä", ""], &["", "x", "y"]], 7);
         parts[2].rows = rows([&["c", "b"], &["", ""]], u64::MAX >> 2);
@@ -202,10 +180,7 @@ mod tests {
         assert_eq!(again, table);
         assert_eq!(again.to_json(), table.to_json());
         let totals = table.group_by::<&str>(&[]).unwrap();
-        assert_eq!(
-            CountTable::from_compact(&totals.to_compact()).unwrap(),
-            totals
-        );
+        assert_eq!(CountTable::from_compact(&totals.to_compact()).unwrap(), totals);
     }
 
     #[test]

@@ -107,11 +107,7 @@ pub fn compare(before: &CountTable, after: &CountTable) -> Result<Comparison> {
 
 impl Side {
     fn of(table: &CountTable) -> Self {
-        Self {
-            coverage: table.coverage(),
-            totals: table.totals(),
-            counts: CountColumns::default(),
-        }
+        Self { coverage: table.coverage(), totals: table.totals(), counts: CountColumns::default() }
     }
 }
 
@@ -176,16 +172,11 @@ impl Comparison {
     /// The positions of the rows with that presence, in order.
     pub fn positions(&self, presence: Presence) -> impl Iterator<Item = usize> {
         let presences = self.presences.iter().enumerate();
-        presences
-            .filter(move |(_, found)| **found == presence)
-            .map(|(position, _)| position)
+        presences.filter(move |(_, found)| **found == presence).map(|(position, _)| position)
     }
 
     pub(super) fn row_delta(&self, row: usize) -> Deltas {
-        Deltas::between(
-            self.before.counts.counts(row),
-            self.after.counts.counts(row),
-        )
+        Deltas::between(self.before.counts.counts(row), self.after.counts.counts(row))
     }
 }
 
@@ -203,18 +194,12 @@ impl Frame for Comparison {
     }
 
     fn keys(&self) -> Keys<'_> {
-        Keys {
-            dictionaries: &self.dictionaries,
-            ids: &self.ids,
-        }
+        Keys { dictionaries: &self.dictionaries, ids: &self.ids }
     }
 
     fn columns(&self) -> Vec<Column<'_>> {
-        let presence = Column {
-            side: None,
-            name: "presence",
-            values: Values::Presences(&self.presences),
-        };
+        let presence =
+            Column { side: None, name: "presence", values: Values::Presences(&self.presences) };
         let keys = self.keys().columns(&self.subject.dimensions);
         let before = self.before.counts.columns(Some("before"));
         let after = self.after.counts.columns(Some("after"));
@@ -228,11 +213,8 @@ impl Frame for Comparison {
     }
 
     fn fractions(&self, row: usize) -> [Option<f64>; 3] {
-        let Shares {
-            success,
-            errors,
-            filtered,
-        } = Shares::of(self.row_delta(row), self.total_delta());
+        let Shares { success, errors, filtered } =
+            Shares::of(self.row_delta(row), self.total_delta());
         [success, errors, filtered]
     }
 
@@ -264,11 +246,7 @@ impl Frame for Comparison {
 
 impl HtmlFrame for Comparison {
     fn caption(&self) -> String {
-        format!(
-            "{} → {}",
-            spans(&self.before.coverage),
-            spans(&self.after.coverage)
-        )
+        format!("{} → {}", spans(&self.before.coverage), spans(&self.after.coverage))
     }
 
     fn shown(&self, row: usize) -> [String; 3] {
@@ -283,11 +261,7 @@ impl HtmlFrame for Comparison {
     }
 
     fn shown_totals(&self) -> [String; 3] {
-        changes(
-            Some(self.before.totals),
-            Some(self.after.totals),
-            self.total_delta(),
-        )
+        changes(Some(self.before.totals), Some(self.after.totals), self.total_delta())
     }
 }
 

@@ -72,10 +72,6 @@ pub(crate) fn count_columns<'a>(
 ) -> Vec<Column<'a>> {
     let columns = CountName::ALL.iter().zip(counts);
     columns
-        .map(|(name, counts)| Column {
-            side,
-            name: name.as_str(),
-            values: Values::Counts(counts),
-        })
+        .map(|(name, counts)| Column { side, name: name.as_str(), values: Values::Counts(counts) })
         .collect()
 }

@@ -81,10 +81,7 @@ impl Dimensions {
 
     /// The same, compiled once for all kinds of names.
     fn parse_each(argument: &'static str, names: &mut dyn Iterator<Item = &str>) -> Result<Self> {
-        let mut dimensions = Self {
-            items: [Dimension::EventName; 4],
-            len: 0,
-        };
+        let mut dimensions = Self { items: [Dimension::EventName; 4], len: 0 };
         for name in names {
             let dimension = Dimension::from_name(name).ok_or_else(|| unknown(argument, name))?;
             if dimensions.position(dimension).is_some() {
@@ -123,10 +120,7 @@ impl Dimensions {
     /// `unknown_dimension` (also for one that `self` lacks) and `repeated_dimension`.
     pub fn subset<S: AsRef<str>>(&self, names: &[S]) -> Result<Self> {
         let kept = Self::parse("group_by", names)?;
-        match kept
-            .iter()
-            .find(|dimension| self.position(*dimension).is_none())
-        {
+        match kept.iter().find(|dimension| self.position(*dimension).is_none()) {
             None => Ok(kept),
             Some(missing) => {
                 let message = format!("{missing} is not among the dimensions {self:?}");
@@ -144,11 +138,7 @@ impl Dimensions {
             None => Ok(()),
             Some(dimension) => {
                 let message = format!("{} does not have {dimension}", metric.as_str());
-                Err(Error::argument(
-                    "dimensions",
-                    Code::UnknownDimension,
-                    message,
-                ))
+                Err(Error::argument("dimensions", Code::UnknownDimension, message))
             }
         }
     }
@@ -189,10 +179,7 @@ impl Dimensions {
 
     /// The positions of the other dimensions that are among these.
     pub(crate) fn positions(&self, others: &Self) -> Vec<usize> {
-        others
-            .iter()
-            .filter_map(|other| self.position(other))
-            .collect()
+        others.iter().filter_map(|other| self.position(other)).collect()
     }
 
     /// The position of a dimension; `None` if it is not among these.

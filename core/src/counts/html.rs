@@ -29,10 +29,8 @@ pub trait HtmlFrame: Frame {
 pub fn to_html(frame: &dyn HtmlFrame) -> String {
     let metric = frame.metric().map_or("counts", Metric::as_str);
     let columns = frame.columns();
-    let labels: Vec<&Column<'_>> = columns
-        .iter()
-        .filter(|column| !matches!(column.values, Values::Counts(_)))
-        .collect();
+    let labels: Vec<&Column<'_>> =
+        columns.iter().filter(|column| !matches!(column.values, Values::Counts(_))).collect();
     let mut html = String::from("<table><caption>");
     push_escaped(&mut html, &format!("{metric} {}", frame.caption()));
     html.push_str("</caption><thead><tr>");
@@ -50,19 +48,13 @@ pub fn to_html(frame: &dyn HtmlFrame) -> String {
     }
     if let Some(more) = frame.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let width = labels.len() + COUNTS.len();
-        push(
-            &mut html,
-            format_args!("<tr><td colspan=\"{width}\">and {more} more rows</td></tr>"),
-        );
+        push(&mut html, format_args!("<tr><td colspan=\"{width}\">and {more} more rows</td></tr>"));
     }
     html.push_str("</tbody>");
     // Without dimensions, the only row has the totals.
     if !labels.is_empty() {
         let width = labels.len();
-        push(
-            &mut html,
-            format_args!("<tfoot><tr><th colspan=\"{width}\">total</th>"),
-        );
+        push(&mut html, format_args!("<tfoot><tr><th colspan=\"{width}\">total</th>"));
         push_cells(&mut html, &frame.shown_totals());
         html.push_str("</tr></tfoot>");
     }

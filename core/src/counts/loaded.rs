@@ -34,33 +34,14 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
     let saved = Tree::read(json).map_err(|NoJson { problem, offset }| {
         invalid(format!("this isn't a saved table: {problem}")).with_offset(offset)
     })?;
-    let names = [
-        "format",
-        "digest",
-        "metric",
-        "dimensions",
-        "filter",
-        "identity",
-        "totals",
-        "windows",
-    ];
+    let names =
+        ["format", "digest", "metric", "dimensions", "filter", "identity", "totals", "windows"];
     let fields = saved.fields(names);
-    let [
-        format,
-        digest,
-        metric,
-        dimensions,
-        filter,
-        identity,
-        totals,
-        windows,
-    ] = fields.ok_or_else(|| {
-        let names = names.join(", ");
-        invalid_at(
-            "$",
-            format!("this isn't a saved table: want an object of {names}"),
-        )
-    })?;
+    let [format, digest, metric, dimensions, filter, identity, totals, windows] = fields
+        .ok_or_else(|| {
+            let names = names.join(", ");
+            invalid_at("$", format!("this isn't a saved table: want an object of {names}"))
+        })?;
     let digest = load_digest(format, digest)?;
     let metric = load_metric(metric)?;
     let dimensions = load_dimensions(dimensions, metric)?;
@@ -153,15 +134,7 @@ fn load_parts(saved: &Tree<'_>, width: usize) -> Result<Vec<Part>> {
 
 /// A window of the table, which must not start before the window before it has ended. Paths begin with the window.
 fn load_part(saved: &Tree<'_>, width: usize, before: Option<Window>) -> Result<Part> {
-    let names = [
-        "start",
-        "end",
-        "provisional",
-        "unfinished",
-        "reported",
-        "notes",
-        "rows",
-    ];
+    let names = ["start", "end", "provisional", "unfinished", "reported", "notes", "rows"];
     let [start, end, provisional, unfinished, reported, notes, rows] = object(saved, names, "")?;
     let (start, end) = (text(start, ".start")?, text(end, ".end")?);
     let window = Window::parse(start, end).map_err(|error| invalid_at("", error.message()))?;
@@ -172,9 +145,7 @@ fn load_part(saved: &Tree<'_>, width: usize, before: Option<Window>) -> Result<P
         provisional: load_flag(provisional, ".provisional")?,
         unfinished: load_flag(unfinished, ".unfinished")?,
         rows: load_rows(rows, width)?.into(),
-        reported: reported
-            .map(|counts| load_counts(counts, ".reported"))
-            .transpose()?,
+        reported: reported.map(|counts| load_counts(counts, ".reported")).transpose()?,
     };
     if before.is_some_and(|before| before.end() > window.start()) {
         let message = "a window starts before the one above it has ended";
@@ -196,10 +167,9 @@ fn load_notes(saved: &Tree<'_>) -> Result<Notes> {
     let names = ["repeated_combinations", "null_dimensions"];
     let numbers = object(saved, names, path)?.map(Tree::whole);
     match numbers {
-        [Some(repeated_combinations), Some(null_dimensions)] => Ok(Notes {
-            repeated_combinations,
-            null_dimensions,
-        }),
+        [Some(repeated_combinations), Some(null_dimensions)] => {
+            Ok(Notes { repeated_combinations, null_dimensions })
+        }
         _ => Err(want(path, "two numbers")),
     }
 }
@@ -246,11 +216,7 @@ fn load_each(digits: [&Tree<'_>; 3], path: &dyn Fn() -> String) -> Result<Counts
             .map_err(|error| invalid_at(&format!("{}.{name}", path()), error.message()))?;
     }
     let [success, errors, filtered] = counts;
-    Ok(Counts {
-        success,
-        errors,
-        filtered,
-    })
+    Ok(Counts { success, errors, filtered })
 }
 
 fn object<'t, 'a, const N: usize>(

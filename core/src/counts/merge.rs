@@ -47,11 +47,7 @@ impl CountTable {
         let width = self.subject.dimensions.len();
         let both = Rows::combine(&[&self.rows, &other.rows], width);
         pack(parts.iter_mut(), width)?;
-        Ok(Self {
-            rows: Arc::new(both.map_err(refusal)?),
-            parts,
-            subject,
-        })
+        Ok(Self { rows: Arc::new(both.map_err(refusal)?), parts, subject })
     }
 
     /// Adds up any number of tables of different times at once. This is faster than merging one
@@ -85,11 +81,7 @@ impl CountTable {
         let overlaps = |pair: &&[Part]| pair[0].window.overlaps(pair[1].window);
         if let Some(pair) = parts.windows(2).find(overlaps) {
             let message = format!("two tables cover time in {:?}", pair[1].window);
-            return Err(Error::argument(
-                "tables",
-                Code::OverlappingCoverage,
-                message,
-            ));
+            return Err(Error::argument("tables", Code::OverlappingCoverage, message));
         }
         Self::of_parts(subject, parts)
     }
@@ -122,11 +114,7 @@ impl CountTable {
         let tables: Vec<&Self> = tables.into_iter().collect();
         let first = *tables.first().ok_or_else(no_table)?;
         if label.is_empty() {
-            return Err(Error::argument(
-                "label",
-                Code::InvalidArgument,
-                "want a name for the sum",
-            ));
+            return Err(Error::argument("label", Code::InvalidArgument, "want a name for the sum"));
         }
         let incompatible =
             |message| Err(Error::argument("tables", Code::IncompatibleTables, message));
@@ -159,10 +147,7 @@ impl CountTable {
             sums.push(Part::sum_of(window, same, width)?);
             rest = after;
         }
-        let subject = Subject {
-            identity: Identity::new(label),
-            ..first.subject.clone()
-        };
+        let subject = Subject { identity: Identity::new(label), ..first.subject.clone() };
         Self::of_parts(subject, sums)
     }
 

@@ -16,18 +16,12 @@ pub(crate) fn parse_count(text: &str) -> Result<u64> {
         let message = "a count is an empty string; want ASCII digits";
         return Err(Error::new(Code::InvalidCount, message));
     }
-    if let Some((at, _)) = text
-        .bytes()
-        .enumerate()
-        .find(|(_, byte)| !byte.is_ascii_digit())
-    {
+    if let Some((at, _)) = text.bytes().enumerate().find(|(_, byte)| !byte.is_ascii_digit()) {
         let message = format!("byte {at} of a count is not an ASCII digit");
         return Err(Error::new(Code::InvalidCount, message));
     }
     text.bytes()
-        .try_fold(0_u64, |count, byte| {
-            count.checked_mul(10)?.checked_add(u64::from(byte - b'0'))
-        })
+        .try_fold(0_u64, |count, byte| count.checked_mul(10)?.checked_add(u64::from(byte - b'0')))
         .ok_or_else(|| Error::new(Code::CountOverflow, "a count is above 2^64 - 1"))
 }
 

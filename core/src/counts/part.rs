@@ -178,9 +178,7 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
         match &part.rows {
             PartRows::Own(rows) => sums.push(Arc::clone(rows)),
             PartRows::Packed { sum, rows } => {
-                let same = packed
-                    .iter_mut()
-                    .rfind(|(other, _)| Arc::ptr_eq(other, sum));
+                let same = packed.iter_mut().rfind(|(other, _)| Arc::ptr_eq(other, sum));
                 match same {
                     Some((_, all)) => all.push(rows),
                     None => packed.push((sum, vec![rows])),
@@ -243,11 +241,7 @@ mod tests {
             let text = format!("2026-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60);
             Timestamp::parse(&text).unwrap()
         };
-        let counts = Counts {
-            success: number as u64,
-            errors: 1,
-            filtered: 0,
-        };
+        let counts = Counts { success: number as u64, errors: 1, filtered: 0 };
         let name = format!("own-{}", number % 5);
         Part {
             window: Window::new(at(number), at(number + 1)).unwrap(),
@@ -255,9 +249,7 @@ mod tests {
             notes: Notes::default(),
             provisional: false,
             unfinished: false,
-            rows: Rows::from_values(&[vec!["all", &name]], &[counts; 2])
-                .unwrap()
-                .into(),
+            rows: Rows::from_values(&[vec!["all", &name]], &[counts; 2]).unwrap().into(),
         }
     }
 
@@ -267,20 +259,12 @@ mod tests {
         let mut packed = own.clone();
         pack(packed.iter_mut(), 1).unwrap();
         assert!(packed[0].rows.is_packed() && !packed[PACKED_TOGETHER].rows.is_packed());
-        for some in [
-            0..own.len(),
-            0..PACKED_TOGETHER,
-            1..PACKED_TOGETHER,
-            7..own.len(),
-        ] {
+        for some in [0..own.len(), 0..PACKED_TOGETHER, 1..PACKED_TOGETHER, 7..own.len()] {
             let (own, packed) = (&own[some.clone()], &packed[some]);
             assert_eq!(sum(packed, 1).unwrap(), sum(own, 1).unwrap());
         }
         // As many parts as were packed together, but each of them twice.
         let twice = |parts: &[Part]| [&parts[..PACKED_TOGETHER / 2]; 2].concat();
-        assert_eq!(
-            sum(&twice(&packed), 1).unwrap(),
-            sum(&twice(&own), 1).unwrap()
-        );
+        assert_eq!(sum(&twice(&packed), 1).unwrap(), sum(&twice(&own), 1).unwrap());
     }
 }

@@ -39,11 +39,7 @@ impl Reconciliation {
         if [success, errors, filtered] == [0; 3] {
             return Self::Balanced;
         }
-        Self::Unbalanced {
-            success,
-            errors,
-            filtered,
-        }
+        Self::Unbalanced { success, errors, filtered }
     }
 }
 

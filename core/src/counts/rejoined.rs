@@ -98,18 +98,12 @@ mod tests {
         let mut aggregator = Aggregator::new(&["integration", "reason"], options).unwrap();
         aggregator.push(body.as_bytes()).unwrap();
         let late = Window::parse("2026-01-01T15:00:00Z", "2026-01-02T00:00:00Z").unwrap();
-        aggregator
-            .finish()
-            .unwrap()
-            .marked(|own| late.contains(own))
+        aggregator.finish().unwrap().marked(|own| late.contains(own))
     }
 
     /// Sixty-nine quarters with a gap, so that some are packed and some are not; one has no rows.
     fn table() -> CountTable {
-        let mut all: Vec<_> = (0..70)
-            .filter(|of| *of != 9)
-            .map(|of| quarter(of, of % 7))
-            .collect();
+        let mut all: Vec<_> = (0..70).filter(|of| *of != 9).map(|of| quarter(of, of % 7)).collect();
         let window = Window::parse("2026-01-01T20:00:00Z", "2026-01-01T20:15:00Z").unwrap();
         all.push(CountTable::empty(all[0].subject.clone(), window));
         CountTable::merge_all(&all).unwrap()
@@ -121,12 +115,7 @@ mod tests {
         let counts = series.counts();
         WindowedColumns {
             metric: table.metric(),
-            dimensions: table
-                .dimensions()
-                .names()
-                .iter()
-                .map(|of| (*of).to_owned())
-                .collect(),
+            dimensions: table.dimensions().names().iter().map(|of| (*of).to_owned()).collect(),
             dictionaries: series.keys().dictionaries.to_vec(),
             ids: series.keys().ids.to_vec(),
             windows: series
@@ -146,10 +135,7 @@ mod tests {
 
     #[test]
     fn it_is_the_table_that_was_taken_apart() {
-        let wanted = [(
-            "integration".to_owned(),
-            vec!["a".to_owned(), "é".to_owned()],
-        )];
+        let wanted = [("integration".to_owned(), vec!["a".to_owned(), "é".to_owned()])];
         let table = table();
         assert!(table.parts.iter().any(|part| part.rows.is_packed()));
         assert_eq!(table.provisional().len(), 10);

@@ -19,10 +19,7 @@ impl<'a> Remap<'a> {
     /// Every value of a column of `rows` must be in the column's dictionary of `whole`.
     pub(crate) fn new(rows: &'a Rows, whole: &[Arc<Dictionary>]) -> Self {
         let columns = rows.dictionaries().iter().zip(whole);
-        Self {
-            rows,
-            ids: columns.map(|(part, whole)| whole.places_of(part)).collect(),
-        }
+        Self { rows, ids: columns.map(|(part, whole)| whole.places_of(part)).collect() }
     }
 
     /// The new ids of a column, row by row.

@@ -96,9 +96,8 @@ impl<'a> SavedTable<'a> {
     pub(crate) fn of_windows(subject: &'a Subject, parts: &[&'a Part]) -> Option<Self> {
         let totals = parts.iter().map(|part| part.rows.totals());
         // If they overflow, everything that adds these windows up ends with that error.
-        let totals = totals.fold(Counts::default(), |sum, totals| {
-            sum.checked_add(totals).unwrap_or(sum)
-        });
+        let totals =
+            totals.fold(Counts::default(), |sum, totals| sum.checked_add(totals).unwrap_or(sum));
         let windows = parts.iter().map(|part| SavedWindow(part)).collect();
         (!parts.is_empty()).then(|| Self::new(subject, totals, windows))
     }
@@ -123,11 +122,7 @@ impl<'a> SavedTable<'a> {
 
     /// The same table with its digest.
     pub(crate) fn with_digest(self) -> Self {
-        Self {
-            format: FORMAT,
-            digest: Some(self.digest()),
-            ..self
-        }
+        Self { format: FORMAT, digest: Some(self.digest()), ..self }
     }
 }
 
@@ -145,27 +140,14 @@ impl<'a> SavedFilter<'a> {
 
 impl SavedCounts {
     fn new([success, errors, filtered]: [Digits; 3]) -> Self {
-        Self {
-            success,
-            errors,
-            filtered,
-        }
+        Self { success, errors, filtered }
     }
 }
 
 impl<'a> SavedRow<'a> {
     pub(crate) fn new(values: impl Iterator<Item = &'a str>, counts: Counts) -> Self {
-        let SavedCounts {
-            success,
-            errors,
-            filtered,
-        } = counts.into();
-        Self {
-            values: values.collect(),
-            success,
-            errors,
-            filtered,
-        }
+        let SavedCounts { success, errors, filtered } = counts.into();
+        Self { values: values.collect(), success, errors, filtered }
     }
 }
 

@@ -12,9 +12,7 @@ impl Selection {
     /// This selection, restricted by another filter.
     pub(crate) fn narrowed(&self, dimension: Dimension, wanted: &[String]) -> Self {
         let mut narrowed = self.clone();
-        let found = narrowed
-            .0
-            .binary_search_by_key(&dimension, |(known, _)| *known);
+        let found = narrowed.0.binary_search_by_key(&dimension, |(known, _)| *known);
         match found {
             Ok(place) => narrowed.0[place].1.retain(|value| wanted.contains(value)),
             Err(place) => {

@@ -229,11 +229,7 @@ impl Series {
     /// `group_limit` for more than 2^25 rows.
     pub fn fill_zeros(&self) -> Result<Self> {
         // Without dimensions there is one combination, even if no window has a row.
-        let groups = if self.ids.is_empty() {
-            1
-        } else {
-            self.whole.len()
-        };
+        let groups = if self.ids.is_empty() { 1 } else { self.whole.len() };
         let rows = groups.saturating_mul(self.windows.len());
         if rows > MOST_FILLED {
             let message = "a row for each window and group makes more than 33,554,432 rows; want a larger step, or \
@@ -247,11 +243,7 @@ impl Series {
         let mut row = 0;
         for window in 0..self.windows.len() as u32 {
             for group in 0..groups {
-                let key = if self.ids.is_empty() {
-                    Key::default()
-                } else {
-                    self.whole.key(group)
-                };
+                let key = if self.ids.is_empty() { Key::default() } else { self.whole.key(group) };
                 // Both are sorted, so the row of this window and group is the next one, if it exists.
                 let is_there =
                     self.window_ids.get(row) == Some(&window) && self.keys().key(row) == key;
@@ -332,20 +324,14 @@ impl Frame for Series {
     }
 
     fn keys(&self) -> Keys<'_> {
-        Keys {
-            dictionaries: self.whole.dictionaries(),
-            ids: &self.ids,
-        }
+        Keys { dictionaries: self.whole.dictionaries(), ids: &self.ids }
     }
 
     fn columns(&self) -> Vec<Column<'_>> {
         let window = Column {
             side: None,
             name: "window",
-            values: Values::Windows {
-                windows: &self.windows,
-                ids: &self.window_ids,
-            },
+            values: Values::Windows { windows: &self.windows, ids: &self.window_ids },
         };
         let keys = self.keys().columns(&self.subject.dimensions);
         let counts = self.counts.columns(None);
@@ -375,9 +361,7 @@ impl Frame for Series {
                 end: of.window.end(),
                 complete: of.complete,
                 provisional: of.provisional.then_some(true),
-                rows: rows
-                    .map(|row| SavedRow::new(row.values(), row.counts()))
-                    .collect(),
+                rows: rows.map(|row| SavedRow::new(row.values(), row.counts())).collect(),
             }
         });
         json_of(&SeriesReport {
@@ -403,10 +387,7 @@ impl HtmlFrame for Series {
     }
 
     fn shown(&self, row: usize) -> [String; 3] {
-        self.counts
-            .counts(row)
-            .each()
-            .map(|count| count.to_string())
+        self.counts.counts(row).each().map(|count| count.to_string())
     }
 
     fn shown_totals(&self) -> [String; 3] {

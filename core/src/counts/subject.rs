@@ -24,29 +24,18 @@ impl Subject {
         metric: Option<Metric>,
         identity: Identity,
     ) -> Self {
-        Self {
-            dimensions,
-            metric,
-            selection: Selection::default(),
-            identity,
-        }
+        Self { dimensions, metric, selection: Selection::default(), identity }
     }
 
     /// The same subject, grouped by other dimensions.
     pub(crate) fn grouped_by(&self, dimensions: Dimensions) -> Self {
-        Self {
-            dimensions,
-            ..self.clone()
-        }
+        Self { dimensions, ..self.clone() }
     }
 
     /// The subject of counts that are added to these.
     pub(crate) fn with(&self, other: &Self, argument: &'static str) -> Result<Self> {
         self.check_like(other, argument)?;
-        Ok(Self {
-            identity: self.identity.with(&other.identity, argument)?,
-            ..self.clone()
-        })
+        Ok(Self { identity: self.identity.with(&other.identity, argument)?, ..self.clone() })
     }
 
     /// Refuses a table that counts something else.

@@ -54,10 +54,7 @@ impl CountTable {
         Self {
             subject,
             rows: Arc::clone(&rows),
-            parts: vec![Part {
-                rows: PartRows::Own(rows),
-                ..part
-            }],
+            parts: vec![Part { rows: PartRows::Own(rows), ..part }],
         }
     }
 
@@ -65,11 +62,7 @@ impl CountTable {
     pub(crate) fn of_parts(subject: Subject, mut parts: Vec<Part>) -> Result<Self> {
         let width = subject.dimensions.len();
         pack(parts.iter_mut(), width)?;
-        Ok(Self {
-            rows: sum(&parts, width)?,
-            subject,
-            parts,
-        })
+        Ok(Self { rows: sum(&parts, width)?, subject, parts })
     }
 
     /// The table of a window without any counts.
@@ -80,9 +73,7 @@ impl CountTable {
             reported: Some(Counts::default()),
             notes: Notes::default(),
             // Without rows, no sum can be refused.
-            rows: Rows::from_values(&no_values, &[])
-                .unwrap_or_default()
-                .into(),
+            rows: Rows::from_values(&no_values, &[]).unwrap_or_default().into(),
             provisional: false,
             unfinished: false,
         };
@@ -150,11 +141,7 @@ impl CountTable {
     pub fn reported(&self) -> Option<Counts> {
         let sums = reported_sums(&self.parts)?;
         let [success, errors, filtered] = sums.map(|sum| u64::try_from(sum).ok());
-        Some(Counts {
-            success: success?,
-            errors: errors?,
-            filtered: filtered?,
-        })
+        Some(Counts { success: success?, errors: errors?, filtered: filtered? })
     }
 
     /// Whether the reported totals are the sums of the counts. A difference is not an error,
@@ -167,9 +154,7 @@ impl CountTable {
     /// How many deviations were tolerated, added up over all windows.
     #[must_use]
     pub fn notes(&self) -> Notes {
-        self.parts
-            .iter()
-            .fold(Notes::default(), |sum, part| sum.and(part.notes))
+        self.parts.iter().fold(Notes::default(), |sum, part| sum.and(part.notes))
     }
 
     /// The time that the counts cover: sorted windows; adjacent windows are joined.
@@ -294,9 +279,7 @@ impl CountTable {
     pub fn filter<S: AsRef<str>>(&self, wanted: &[(S, Vec<String>)]) -> Result<Self> {
         let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_ref()).collect();
         let dimensions = &self.subject.dimensions;
-        let named = dimensions
-            .subset(&names)
-            .map_err(|error| error.with_argument("filter"))?;
+        let named = dimensions.subset(&names).map_err(|error| error.with_argument("filter"))?;
         if named.is_empty() {
             return Ok(self.clone());
         }
@@ -331,12 +314,7 @@ impl CountTable {
     /// # Errors
     /// `invalid_table`, with the JSON path or the byte offset.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let Loaded {
-            subject,
-            parts,
-            totals,
-            digest,
-        } = loaded::read(json)?;
+        let Loaded { subject, parts, totals, digest } = loaded::read(json)?;
         let table = Self::of_parts(subject, parts)
             .map_err(|error| invalid_at("$.windows", error.message()))?;
         if table.totals() != totals {
@@ -366,10 +344,7 @@ impl Frame for CountTable {
     }
 
     fn keys(&self) -> Keys<'_> {
-        Keys {
-            dictionaries: self.rows.dictionaries(),
-            ids: self.rows.ids(),
-        }
+        Keys { dictionaries: self.rows.dictionaries(), ids: self.rows.ids() }
     }
 
     fn columns(&self) -> Vec<Column<'_>> {

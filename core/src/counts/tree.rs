@@ -31,11 +31,7 @@ pub(crate) enum Tree<'a> {
 impl<'a> Tree<'a> {
     /// Reads a whole document.
     pub(crate) fn read(json: &'a [u8]) -> Result<Self, NoJson> {
-        let mut builder = TreeBuilder {
-            json,
-            open: Vec::new(),
-            whole: Tree::Null,
-        };
+        let mut builder = TreeBuilder { json, open: Vec::new(), whole: Tree::Null };
         read(json, &mut builder)?;
         Ok(builder.whole)
     }
@@ -43,12 +39,7 @@ impl<'a> Tree<'a> {
     /// Reads a document, but keeps the fields of its object as they are written; `Null` if it
     /// isn't an object.
     pub(crate) fn read_fields(json: &'a [u8]) -> Result<Self, NoJson> {
-        let mut builder = FieldsBuilder {
-            json,
-            fields: None,
-            depth: 0,
-            start: None,
-        };
+        let mut builder = FieldsBuilder { json, fields: None, depth: 0, start: None };
         read(json, &mut builder)?;
         Ok(builder.fields.map_or(Tree::Null, Tree::Object))
     }
@@ -73,9 +64,9 @@ impl<'a> Tree<'a> {
     /// Whether this is an object that has no other fields than these.
     pub(crate) fn has_only(&self, names: &[&str]) -> bool {
         match self {
-            Self::Object(fields) => fields
-                .iter()
-                .all(|(key, _)| names.iter().any(|name| name == key)),
+            Self::Object(fields) => {
+                fields.iter().all(|(key, _)| names.iter().any(|name| name == key))
+            }
             _ => false,
         }
     }
@@ -282,10 +273,7 @@ mod tests {
             Tree::Other,
             Tree::Flag(true),
         ];
-        let object = vec![
-            ("a".into(), Tree::List(list)),
-            ("b\n".into(), Tree::Object(Vec::new())),
-        ];
+        let object = vec![("a".into(), Tree::List(list)), ("b\n".into(), Tree::Object(Vec::new()))];
         assert_eq!(read(json).unwrap(), Tree::Object(object));
     }
 
@@ -318,17 +306,10 @@ mod tests {
     fn fields_as_they_are_written() {
         let json = r#" {"a" : "x\"," , "b\n":[ {"c": [1, 2]} ],"d": -1e9 } "#;
         let fields = Tree::read_fields(json.as_bytes()).ok();
-        let expected = [
-            ("a", r#""x\",""#),
-            ("b\n", r#"[ {"c": [1, 2]} ]"#),
-            ("d", "-1e9"),
-        ];
+        let expected = [("a", r#""x\",""#), ("b\n", r#"[ {"c": [1, 2]} ]"#), ("d", "-1e9")];
         let expected = expected.map(|(key, written)| (key.into(), Tree::Written(written)));
         assert_eq!(fields, Some(Tree::Object(expected.into())));
-        assert_eq!(
-            Tree::read_fields(b"{}").ok(),
-            Some(Tree::Object(Vec::new()))
-        );
+        assert_eq!(Tree::read_fields(b"{}").ok(), Some(Tree::Object(Vec::new())));
         assert_eq!(Tree::read_fields(br#"[{"a": 1}]"#).ok(), Some(Tree::Null));
     }
 }

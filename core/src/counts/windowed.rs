@@ -52,11 +52,7 @@ enum Kept {
     /// Rows of these positions.
     Rows(Arc<dyn Keyed>, Range<usize>),
     /// Packed rows, which refer to a larger set of rows.
-    Packed {
-        sum: Arc<Translated>,
-        packed: Arc<Packed>,
-        reading: PackedReading,
-    },
+    Packed { sum: Arc<Translated>, packed: Arc<Packed>, reading: PackedReading },
 }
 
 /// Rows that have keys and counts by position.
@@ -75,10 +71,7 @@ impl Translated {
         let columns = rows.dictionaries().iter().zip(shared);
         let ids =
             columns.map(|(own, shared)| (!Arc::ptr_eq(own, shared)).then(|| shared.places_of(own)));
-        Self {
-            ids: ids.collect(),
-            rows,
-        }
+        Self { ids: ids.collect(), rows }
     }
 
     fn key(&self, position: usize) -> Key {
@@ -100,10 +93,7 @@ impl Keyed for Translated {
 
 impl Keyed for Series {
     fn row(&self, position: usize) -> (Key, Deltas) {
-        (
-            self.keys().key(position),
-            self.counts().counts(position).into(),
-        )
+        (self.keys().key(position), self.counts().counts(position).into())
     }
 }
 
@@ -126,12 +116,7 @@ impl WindowRows {
             let rest = &window_ids[start..];
             let positions = start..start + rest.partition_point(|own| *own <= id);
             start = positions.end;
-            Self {
-                window,
-                settled,
-                reported: None,
-                kept: Kept::Rows(Arc::clone(rows), positions),
-            }
+            Self { window, settled, reported: None, kept: Kept::Rows(Arc::clone(rows), positions) }
         });
         windows.collect()
     }
@@ -143,11 +128,7 @@ impl Iterator for WindowRows {
     fn next(&mut self) -> Option<(Key, Deltas)> {
         match &mut self.kept {
             Kept::Rows(rows, positions) => positions.next().map(|position| rows.row(position)),
-            Kept::Packed {
-                sum,
-                packed,
-                reading,
-            } => {
+            Kept::Packed { sum, packed, reading } => {
                 let (place, counts) = packed.next(reading)?;
                 Some((sum.key(place as usize), counts.into()))
             }
@@ -191,11 +172,7 @@ impl CountTable {
                 let sum = same
                     .unwrap_or_else(|| Arc::new(Translated::new(Arc::clone(sum), &dictionaries)));
                 packed_last = Some(Arc::clone(&sum));
-                Kept::Packed {
-                    sum,
-                    packed: Arc::clone(rows),
-                    reading: PackedReading::default(),
-                }
+                Kept::Packed { sum, packed: Arc::clone(rows), reading: PackedReading::default() }
             }
         };
         let windows = self.parts.iter().map(|part| WindowRows {
@@ -344,9 +321,7 @@ mod tests {
             let part = table.between(range).unwrap();
             let rows = all(&part.windowed());
             let wanted = all(&table.windowed());
-            let wanted = wanted
-                .into_iter()
-                .filter(|(window, ..)| range.contains(*window));
+            let wanted = wanted.into_iter().filter(|(window, ..)| range.contains(*window));
             assert_eq!(rows, wanted.collect::<Vec<_>>());
         }
     }

@@ -90,11 +90,7 @@ impl WindowedColumns {
     }
 
     fn key(&self, row: usize) -> Key {
-        Keys {
-            dictionaries: &self.dictionaries,
-            ids: &self.ids,
-        }
-        .key(row)
+        Keys { dictionaries: &self.dictionaries, ids: &self.ids }.key(row)
     }
 }
 

@@ -47,10 +47,7 @@ pub(crate) fn query(options: &AuditLogsOptions, client: &Client<'_>) -> Result<A
             return Err(Error::argument(name, Code::InvalidPage, "want 1 or more"));
         }
     }
-    Ok(AuditLogsQuery {
-        options: *options,
-        limits: client.reading.limits,
-    })
+    Ok(AuditLogsQuery { options: *options, limits: client.reading.limits })
 }
 
 impl Endpoint for AuditLogsQuery {
@@ -67,13 +64,10 @@ impl Endpoint for AuditLogsQuery {
         base_url: &BaseAddress,
         token: Option<&AccessToken<Orchestration>>,
     ) -> Request {
-        let query: Vec<String> = [
-            ("page", self.options.page),
-            ("perPage", self.options.per_page),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
-        .collect();
+        let query: Vec<String> = [("page", self.options.page), ("perPage", self.options.per_page)]
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
+            .collect();
         let mut url = base_url.join(PATH);
         if !query.is_empty() {
             url.push('?');

@@ -112,10 +112,7 @@ impl Token {
             access_token: &'a str,
             expires_in: u32,
         }
-        json_of(&Written {
-            access_token: self.value.expose(),
-            expires_in: self.expires_in_s,
-        })
+        json_of(&Written { access_token: self.value.expose(), expires_in: self.expires_in_s })
     }
 }
 

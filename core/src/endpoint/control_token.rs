@@ -23,10 +23,6 @@ pub(crate) fn request(
     client_secret: &Secret,
     audience: &str,
 ) -> Request {
-    let fields = Fields {
-        client_id,
-        client_secret: client_secret.expose(),
-        audience,
-    };
+    let fields = Fields { client_id, client_secret: client_secret.expose(), audience };
     Request::post_json(cluster_endpoint.join(PATH), request_body(&fields))
 }

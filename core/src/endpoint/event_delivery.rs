@@ -9,10 +9,8 @@ use super::metrics::{MetricsEndpoint, MetricsQuery, QueryOptions};
 use crate::counts::metric::Metric;
 use crate::error::Result;
 
-pub(super) const ENDPOINT: MetricsEndpoint = MetricsEndpoint {
-    metric: Metric::EventDelivery,
-    path: "/v1.1/analytics/event_delivery",
-};
+pub(super) const ENDPOINT: MetricsEndpoint =
+    MetricsEndpoint { metric: Metric::EventDelivery, path: "/v1.1/analytics/event_delivery" };
 
 pub(crate) fn query(options: &QueryOptions, client: &Client<'_>) -> Result<MetricsQuery> {
     options.check(&ENDPOINT, client)

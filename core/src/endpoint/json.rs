@@ -21,10 +21,7 @@ pub(crate) struct JsonBody {
 
 impl JsonBody {
     pub(super) fn new(limits: Limits) -> Self {
-        let limits = Limits {
-            body_bytes: limits.body_bytes.min(MOST_BYTES),
-            ..limits
-        };
+        let limits = Limits { body_bytes: limits.body_bytes.min(MOST_BYTES), ..limits };
         Self {
             // The reference names no field of it.
             lexer: Lexer::new(limits, Shown::Named(|_| false)),

@@ -53,15 +53,8 @@ impl TokenResponse {
     /// `default_lifetime` is used if the response has no `expires_in`.
     pub(crate) fn new(default_lifetime: Lifetime) -> Self {
         let is_named = |key: &str| ["access_token", "expires_in", "token_type"].contains(&key);
-        let shape = TokenShape {
-            at: At::Root,
-            access_token: None,
-            lifetime: default_lifetime,
-        };
-        Self {
-            lexer: Lexer::of_secret(LIMITS, Shown::Named(is_named)),
-            shape,
-        }
+        let shape = TokenShape { at: At::Root, access_token: None, lifetime: default_lifetime };
+        Self { lexer: Lexer::of_secret(LIMITS, Shown::Named(is_named)), shape }
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<()> {

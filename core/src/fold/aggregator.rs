@@ -99,11 +99,7 @@ impl Aggregator {
     ) -> Self {
         let lexer = Lexer::new(options.limits, shown);
         let shape = ResultShape::new(requested, subject.dimensions, window, options);
-        Self(State::Reading(Box::new(Reading {
-            lexer,
-            shape,
-            subject,
-        })))
+        Self(State::Reading(Box::new(Reading { lexer, shape, subject })))
     }
 
     /// Reads the next bytes of the body, any number of them.
@@ -115,9 +111,7 @@ impl Aggregator {
         match &mut self.0 {
             State::Reading(reading) => {
                 let Reading { lexer, shape, .. } = &mut **reading;
-                lexer
-                    .push(chunk, shape)
-                    .inspect_err(|error| self.0 = State::Failed(error.clone()))
+                lexer.push(chunk, shape).inspect_err(|error| self.0 = State::Failed(error.clone()))
             }
             State::Failed(error) => Err(error.clone()),
             State::Finished => Err(finished()),
@@ -131,9 +125,9 @@ impl Aggregator {
     /// table has been taken.
     pub fn finish(&mut self) -> Result<CountTable> {
         match std::mem::replace(&mut self.0, State::Finished) {
-            State::Reading(reading) => reading
-                .finish()
-                .inspect_err(|error| self.0 = State::Failed(error.clone())),
+            State::Reading(reading) => {
+                reading.finish().inspect_err(|error| self.0 = State::Failed(error.clone()))
+            }
             State::Failed(error) => {
                 self.0 = State::Failed(error.clone());
                 Err(error)
@@ -194,10 +188,7 @@ impl AggregatorPlan {
     /// An aggregator for one response, with a hash seed of its own.
     #[must_use]
     pub fn aggregator(&self, hash_seed: u64) -> Aggregator {
-        let options = ReadOptions {
-            hash_seed,
-            ..self.options
-        };
+        let options = ReadOptions { hash_seed, ..self.options };
         let subject = Subject::whole(self.kept, self.metric, Identity::default());
         Aggregator::of_parts(self.requested, subject, self.window, options, Shown::All)
     }

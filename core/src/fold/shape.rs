@@ -113,11 +113,7 @@ impl Seen {
 
     /// The first name whose field has not been read.
     fn missing<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-        names
-            .into_iter()
-            .enumerate()
-            .find(|(field, _)| !self.has(*field))
-            .map(|(_, name)| name)
+        names.into_iter().enumerate().find(|(field, _)| !self.has(*field)).map(|(_, name)| name)
     }
 }
 
@@ -139,11 +135,7 @@ impl ResultShape {
         expected: Option<Window>,
         options: ReadOptions,
     ) -> Self {
-        let ReadOptions {
-            limits,
-            tolerate,
-            hash_seed,
-        } = options;
+        let ReadOptions { limits, tolerate, hash_seed } = options;
         let mut columns = [None; Dimensions::MOST];
         for (column, dimension) in columns.iter_mut().zip(requested.iter()) {
             *column = kept.position(dimension);
@@ -188,10 +180,7 @@ impl ResultShape {
     /// The contents of the response, once the lexer has found it complete.
     pub(super) fn into_parts(self) -> Result<(Window, Counts, Notes, Rows)> {
         let window = self.window.ok_or_else(|| {
-            Error::new(
-                Code::TruncatedBody,
-                "the body ends before its JSON is complete",
-            )
+            Error::new(Code::TruncatedBody, "the body ends before its JSON is complete")
         })?;
         self.rows.check_memory().map_err(refusal)?;
         Ok((window, self.reported, self.notes, self.rows.finish()))
@@ -249,10 +238,7 @@ impl ResultShape {
     fn dimension_key(&mut self, name: &str, place: &Place<'_>) -> Result<At> {
         let dimension = Dimension::from_name(name).and_then(|known| self.requested.position(known));
         let Some(dimension) = dimension else {
-            let message = format!(
-                "this dimension was not requested; want {:?}",
-                self.requested
-            );
+            let message = format!("this dimension was not requested; want {:?}", self.requested);
             return Err(place.error(Code::DimensionMismatch, message));
         };
         self.entry.dimensions_seen.add(dimension);
@@ -293,11 +279,7 @@ impl ResultShape {
     }
 
     fn end_entry(&mut self, place: &Place<'_>) -> Result<At> {
-        require_all(
-            self.entry.seen,
-            EntryField::ALL.map(|(name, _)| name),
-            place,
-        )?;
+        require_all(self.entry.seen, EntryField::ALL.map(|(name, _)| name), place)?;
         let Entry { key, counts, .. } = self.entry;
         // A `null` that was read as "" may repeat the combination of a real "". That is not the
         // service's mistake, so it is allowed.
@@ -340,10 +322,7 @@ impl Visitor for ResultShape {
                     self.seen.add(number);
                     At::ResultValue(field)
                 }
-                None => At::Unknown {
-                    skip: Skip::default(),
-                    back: Level::Result,
-                },
+                None => At::Unknown { skip: Skip::default(), back: Level::Result },
             },
             (At::ResultKey, _) => self.end_result(place)?,
             (At::ResultValue(field), _) => self.result_value(field, event, place)?,
@@ -360,10 +339,7 @@ impl Visitor for ResultShape {
                     self.entry.seen.add(number);
                     At::EntryValue(field)
                 }
-                None => At::Unknown {
-                    skip: Skip::default(),
-                    back: Level::Entry,
-                },
+                None => At::Unknown { skip: Skip::default(), back: Level::Entry },
             },
             (At::EntryKey, _) => self.end_entry(place)?,
             (At::EntryValue(field), _) => self.entry_value(field, event, place)?,
@@ -413,10 +389,9 @@ fn position<T: Copy>(all: &[(&str, T)], name: &str) -> Option<(usize, T)> {
 fn require_all<const N: usize>(seen: Seen, names: [&str; N], place: &Place<'_>) -> Result<()> {
     match seen.missing(names) {
         None => Ok(()),
-        Some(name) => Err(place.error(
-            Code::MissingField,
-            format!("the field {name} is missing here"),
-        )),
+        Some(name) => {
+            Err(place.error(Code::MissingField, format!("the field {name} is missing here")))
+        }
     }
 }
 
@@ -450,8 +425,5 @@ fn echoed_instant(
 }
 
 fn wrong_type(event: Event<'_>, place: &Place<'_>, want: &str) -> Error {
-    place.error(
-        Code::WrongType,
-        format!("want {want}, not {}", event.describe()),
-    )
+    place.error(Code::WrongType, format!("want {want}, not {}", event.describe()))
 }

@@ -56,12 +56,7 @@ impl DocumentKind {
         if json.trim_ascii().is_empty() {
             return Err(self.wrong("it is empty"));
         }
-        let name = |format: &[u8]| {
-            format
-                .split(|byte| *byte == b'/')
-                .next()
-                .map(<[u8]>::to_vec)
-        };
+        let name = |format: &[u8]| format.split(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
         let is_ours = |format: &&[u8]| name(format) == name(self.format.as_bytes());
         let written = json
             .strip_prefix(b"{\"format\":\"")
@@ -125,11 +120,7 @@ pub(crate) struct Stored<'a> {
 impl<'a> Stored<'a> {
     /// Reads a document of a kind, with no other fields than these.
     pub(crate) fn read(json: &'a [u8], kind: DocumentKind, names: &[&str]) -> Result<Self> {
-        let stored = Self {
-            json,
-            fields: fields(json, kind.what)?,
-            what: kind.what,
-        };
+        let stored = Self { json, fields: fields(json, kind.what)?, what: kind.what };
         // The format is checked first, because another format may have other fields.
         if let Some(found) = stored.fields.written("format") {
             stored.check("$.format", found, &json_of(&kind.format))?;
@@ -165,10 +156,7 @@ impl<'a> Stored<'a> {
                 });
                 let start: String = found.chars().take(120).collect();
                 let message = words![
-                    format!(
-                        "this isn't a {} of this query: it was made with ",
-                        self.what
-                    ),
+                    format!("this isn't a {} of this query: it was made with ", self.what),
                     what.clone(),
                     format!(" {start}, not {expected}; to resume it, pass the same "),
                     what
@@ -185,10 +173,7 @@ impl<'a> Stored<'a> {
             return Ok(());
         }
         let start: String = found.chars().take(120).collect();
-        let message = format!(
-            "this isn't a {} of this query: {start}, want {expected}",
-            self.what
-        );
+        let message = format!("this isn't a {} of this query: {start}, want {expected}", self.what);
         Err(self.wrong(path, message, found))
     }
 
@@ -230,9 +215,7 @@ impl<'a> Stored<'a> {
         let table = CountTable::from_json(found.as_bytes()).map_err(|error| {
             let inside = error.path().and_then(|path| path.strip_prefix('$'));
             let path = format!("$.table{}", inside.unwrap_or_default());
-            let offset = error
-                .offset()
-                .map(|offset| offset + offset_in(self.json, found));
+            let offset = error.offset().map(|offset| offset + offset_in(self.json, found));
             let error = invalid(&path, error.message());
             offset.map_or(error.clone(), |offset| error.with_offset(offset))
         });
@@ -299,28 +282,19 @@ fn check_names(object: &Tree<'_>, names: &[&str], path: &str) -> Result<()> {
 mod tests {
     use super::DocumentKind;
 
-    const KIND: DocumentKind = DocumentKind {
-        format: "tallyfold-x/2",
-        what: "state of x",
-    };
+    const KIND: DocumentKind = DocumentKind { format: "tallyfold-x/2", what: "state of x" };
 
     #[test]
     fn any_changed_byte_is_found() {
         let document = KIND.write(r#"{"values":["a","b"]}"#);
-        assert_eq!(
-            KIND.read(document.as_bytes()).unwrap(),
-            br#"{"values":["a","b"]}"#
-        );
+        assert_eq!(KIND.read(document.as_bytes()).unwrap(), br#"{"values":["a","b"]}"#);
         for at in 0..document.len() {
             let mut changed = document.clone().into_bytes();
             changed[at] ^= 1;
             assert!(KIND.read(&changed).is_err(), "byte {at}");
         }
         for cut in 0..document.len() {
-            assert!(
-                KIND.read(&document.as_bytes()[..cut]).is_err(),
-                "{cut} bytes"
-            );
+            assert!(KIND.read(&document.as_bytes()[..cut]).is_err(), "{cut} bytes");
         }
     }
 

@@ -131,9 +131,7 @@ impl Lease {
         let mut lease = Self {
             host: holder.host.to_owned(),
             process,
-            thread: holder
-                .thread
-                .map_or_else(String::new, |id| format!("-{id}")),
+            thread: holder.thread.map_or_else(String::new, |id| format!("-{id}")),
             nonce: holder.seed,
             name: String::new(),
             tries: 0,
@@ -309,13 +307,8 @@ mod tests {
 
         fn take_in(&mut self, thread: Option<u32>, seed: u64) -> (Lease, LeaseStep) {
             let stat = stat_of("S", "100");
-            let mut lease = Lease::new(Holder {
-                host: HERE,
-                pid: 7,
-                stat: Some(&stat),
-                thread,
-                seed,
-            });
+            let mut lease =
+                Lease::new(Holder { host: HERE, pid: 7, stat: Some(&stat), thread, seed });
             loop {
                 self.now_ms += 1;
                 match lease.step() {
@@ -329,10 +322,7 @@ mod tests {
                     LeaseStep::Process(pid) => {
                         let missing = (Some(false), None);
                         let (exists, stat) = self.processes.get(&pid).unwrap_or(&missing);
-                        lease.process(Process {
-                            exists: *exists,
-                            stat: stat.as_deref(),
-                        });
+                        lease.process(Process { exists: *exists, stat: stat.as_deref() });
                     }
                     LeaseStep::Remove(name) => {
                         self.files.remove(&name);
@@ -362,19 +352,12 @@ mod tests {
         let (first, end) = world.take(1);
         assert_eq!(end, LeaseStep::Held);
         assert_eq!(first.name(), format!("lock-{HERE}-7-100-{:016x}", 1));
-        world
-            .processes
-            .insert(7, (Some(true), Some(stat_of("S", "100"))));
+        world.processes.insert(7, (Some(true), Some(stat_of("S", "100"))));
         let (_, end) = world.take(2);
-        let LeaseStep::Refused(message) = end else {
-            panic!("{end:?}")
-        };
+        let LeaseStep::Refused(message) = end else { panic!("{end:?}") };
         assert_eq!(
             message,
-            format!(
-                "another collect is using this checkpoint, as {} in it says",
-                first.name()
-            )
+            format!("another collect is using this checkpoint, as {} in it says", first.name())
         );
         assert_eq!(world.names(), [first.name()]);
     }
@@ -441,13 +424,7 @@ mod tests {
     #[test]
     fn temporary_files_are_removed_and_no_others() {
         let notes = format!("lock-{HERE}-8-100-a-notes");
-        let others = [
-            "lock",
-            &notes,
-            "lock-notes.txt",
-            "segment-00000.json",
-            "x.tmp",
-        ];
+        let others = ["lock", &notes, "lock-notes.txt", "segment-00000.json", "x.tmp"];
         let left_over = ["segment-00000.json.1.tmp", "segment-00004.json.e5f1-22.tmp"];
         let mut world = World::with(&[&others[..], &left_over].concat());
         let (lease, end) = world.take(1);
@@ -458,13 +435,8 @@ mod tests {
 
     #[test]
     fn a_process_whose_own_file_was_removed_tries_again() {
-        let mut lease = Lease::new(Holder {
-            host: HERE,
-            pid: 7,
-            stat: None,
-            thread: None,
-            seed: 1,
-        });
+        let mut lease =
+            Lease::new(Holder { host: HERE, pid: 7, stat: None, thread: None, seed: 1 });
         let first = lease.name().to_owned();
         lease.done();
         lease.listed(["lock-ffffffffffffffff-1-1-0"]);

@@ -43,12 +43,8 @@ impl<'a> LeaseName<'a> {
         let mut next = |is_in| parts.next().filter(|part| is_good(part, is_in));
         let is_hex = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let is_digit = |byte: u8| byte.is_ascii_digit();
-        let (host, pid, start, _) = (
-            next(is_hex)?,
-            next(is_digit)?,
-            next(is_digit)?,
-            next(is_hex)?,
-        );
+        let (host, pid, start, _) =
+            (next(is_hex)?, next(is_digit)?, next(is_digit)?, next(is_hex)?);
         let thread = parts.next();
         let is_whole = parts.next().is_none() && host.len() == 16;
         let is_name = is_whole && thread.is_none_or(|thread| is_good(thread, is_digit));

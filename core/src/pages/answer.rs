@@ -29,11 +29,7 @@ pub(super) struct Failure {
 
 impl Failure {
     fn new(code: Code, message: String) -> Self {
-        Self {
-            code,
-            kind: code.kind().as_str(),
-            message,
-        }
+        Self { code, kind: code.kind().as_str(), message }
     }
 
     /// What a web app may learn about an error of the call to the service.
@@ -118,9 +114,7 @@ impl Answer {
         let message = "the server is busy; try again later".to_owned();
         let failure = Failure::new(Code::ServerError, message);
         let mut answer = Self::new(503, json_of(&failure).into_bytes());
-        answer
-            .headers
-            .push(("retry-after", retry_after_s.to_string()));
+        answer.headers.push(("retry-after", retry_after_s.to_string()));
         answer
     }
 
@@ -130,11 +124,7 @@ impl Answer {
             ("cache-control", "no-store"),
             ("x-content-type-options", "nosniff"),
         ];
-        Self {
-            status,
-            headers: headers.map(|(name, value)| (name, value.to_owned())).into(),
-            body,
-        }
+        Self { status, headers: headers.map(|(name, value)| (name, value.to_owned())).into(), body }
     }
 }
 

@@ -50,11 +50,7 @@ impl PagesOptions {
     /// `invalid_argument` for a `concurrency` of 0.
     pub fn check(&self) -> Result<()> {
         match self.concurrency {
-            0 => Err(Error::argument(
-                "concurrency",
-                Code::InvalidArgument,
-                "want 1 or more",
-            )),
+            0 => Err(Error::argument("concurrency", Code::InvalidArgument, "want 1 or more")),
             _ => Ok(()),
         }
     }
@@ -108,9 +104,7 @@ impl PageQuestion {
         // Tokens and audit logs would show more than some rows.
         let sees_everything = matches!(asked.permission, Permission::Everything);
         if !is_same_origin(asked.headers) {
-            return Err(forbidden(
-                "this request comes from a page of another origin",
-            ));
+            return Err(forbidden("this request comes from a page of another origin"));
         }
         let (path, query) = asked.target.split_once('?').unwrap_or((asked.target, ""));
         if asked.method == "GET" && options.audit_logs && path.ends_with(audit_logs::PATH) {
@@ -129,10 +123,7 @@ impl PageQuestion {
         if asked.method != "POST" {
             return Err(unknown());
         }
-        if !named(asked.headers, "content-type")
-            .next()
-            .is_some_and(is_json)
-        {
+        if !named(asked.headers, "content-type").next().is_some_and(is_json) {
             return Err(refused("want the header content-type: application/json"));
         }
         if let Some(metric) = metric_at(path) {
@@ -200,18 +191,13 @@ fn page_of(query: &str) -> Result<AuditLogsOptions> {
             let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
             is_number.then(|| digits.parse().ok()).flatten()
         };
-        match pair
-            .split_once('=')
-            .map(|(name, digits)| (name, number(digits)))
-        {
+        match pair.split_once('=').map(|(name, digits)| (name, number(digits))) {
             Some(("page", page @ Some(_))) if options.page.is_none() => options.page = page,
             Some(("perPage", size @ Some(_))) if options.per_page.is_none() => {
                 options.per_page = size;
             }
             _ => {
-                return Err(refused(
-                    "want page and perPage, whole numbers, each at most once",
-                ));
+                return Err(refused("want page and perPage, whole numbers, each at most once"));
             }
         }
     }

@@ -43,11 +43,7 @@ struct FailureInside {
 /// The lines of a window: its edges, and the body that the service has sent, in one line.
 #[must_use]
 pub fn window_lines(window: Window, is_settled: bool, body: &[u8]) -> Vec<u8> {
-    let head = json_of(&Head {
-        start: window.start(),
-        end: window.end(),
-        settled: is_settled,
-    });
+    let head = json_of(&Head { start: window.start(), end: window.end(), settled: is_settled });
     let mut lines = Vec::with_capacity(head.len() + body.len() + 2);
     lines.extend_from_slice(head.as_bytes());
     lines.push(b'\n');
@@ -71,11 +67,7 @@ pub fn failed_line(
     retry_after_s: Option<u64>,
     reference: &str,
 ) -> Vec<u8> {
-    let Failure {
-        code,
-        kind,
-        message,
-    } = Failure::inside(code, status, message, reference);
+    let Failure { code, kind, message } = Failure::inside(code, status, message, reference);
     let line = FailedLine {
         start: window.start(),
         end: window.end(),
@@ -142,9 +134,7 @@ impl Answer {
     /// the response.
     #[must_use]
     pub fn of_range(tag: Option<&RangeTag>, if_none_match: Option<&str>) -> Self {
-        let is_known = tag
-            .zip(if_none_match)
-            .is_some_and(|(tag, known)| tag.is_in(known));
+        let is_known = tag.zip(if_none_match).is_some_and(|(tag, known)| tag.is_in(known));
         let caching = match tag {
             Some(_) => "private, no-cache",
             None => "no-store",
@@ -158,10 +148,8 @@ impl Answer {
             answer.headers.push(("etag", tag.header()));
         }
         if !is_known {
-            let sent = [
-                ("content-type", "application/x-ndjson"),
-                ("x-content-type-options", "nosniff"),
-            ];
+            let sent =
+                [("content-type", "application/x-ndjson"), ("x-content-type-options", "nosniff")];
             let sent = sent.map(|(name, value)| (name, value.to_owned()));
             answer.headers.extend(sent);
         }

@@ -105,9 +105,7 @@ impl VisibleRows {
         body: &[u8],
         hash_seed: u64,
     ) -> Result<Vec<u8>> {
-        rewritten(query, asked, body, hash_seed, |whole| {
-            whole.filter(&self.wanted)
-        })
+        rewritten(query, asked, body, hash_seed, |whole| whole.filter(&self.wanted))
     }
 }
 
@@ -146,10 +144,7 @@ fn rewritten(
             groups: usize::MAX,
             table_bytes: u64::MAX,
         })
-        .tolerate(Tolerate {
-            repeated_combination: true,
-            null_dimension: true,
-        })
+        .tolerate(Tolerate { repeated_combination: true, null_dimension: true })
         .hash_seed(hash_seed);
     let mut aggregator = Aggregator::new(&query.dimensions, options)?;
     aggregator.push(body)?;
@@ -174,11 +169,7 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     fn of(window: Window, table: &'a CountTable, difference: Reconciliation) -> Self {
         let differences = match difference {
-            Reconciliation::Unbalanced {
-                success,
-                errors,
-                filtered,
-            } => [success, errors, filtered],
+            Reconciliation::Unbalanced { success, errors, filtered } => [success, errors, filtered],
             Reconciliation::Balanced | Reconciliation::Unavailable => [0; 3],
         };
         let sums = table.totals().each();
@@ -208,11 +199,7 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of(row: Row<'a, CountTable>) -> Self {
-        let Counts {
-            success,
-            errors,
-            filtered,
-        } = row.counts();
+        let Counts { success, errors, filtered } = row.counts();
         Self {
             success: success.to_string(),
             errors: errors.to_string(),

@@ -51,10 +51,7 @@ impl MetricsQuestion {
         now: Now,
     ) -> Result<Self> {
         let endpoint = endpoint_of(metric);
-        let client = Client {
-            reading: ReadOptions::default(),
-            identity: &Identity::default(),
-        };
+        let client = Client { reading: ReadOptions::default(), identity: &Identity::default() };
         let mut checked = query.check(endpoint, &client)?;
         let mut narrowed_to = None;
         if let Permission::Only(rows) = permission {
@@ -157,11 +154,7 @@ impl Fields {
             ("dimensions", &fields.dimensions),
         ] {
             if value.is_empty() {
-                return Err(Error::argument(
-                    name,
-                    Code::MissingArgument,
-                    "the range has none",
-                ));
+                return Err(Error::argument(name, Code::MissingArgument, "the range has none"));
             }
         }
         Ok(fields)

@@ -239,10 +239,7 @@ impl Open {
     /// Records when an earlier process read the window. Only the wall clock shows how long ago that was.
     pub(super) fn rest_since(&mut self, read_ms: i64, pause_ms: u64) {
         self.read_ms = read_ms;
-        let since = Now {
-            monotonic_ms: u64::MAX,
-            unix_ms: read_ms,
-        };
+        let since = Now { monotonic_ms: u64::MAX, unix_ms: read_ms };
         self.state = State::Rests { since, pause_ms };
     }
 
@@ -347,9 +344,7 @@ impl Machine {
             refused: None,
         };
         if let Some(state) = &options.state {
-            follow
-                .take_up(state)
-                .map_err(|error| error.with_argument("state"))?;
+            follow.take_up(state).map_err(|error| error.with_argument("state"))?;
         }
         Ok(follow)
     }
@@ -479,10 +474,7 @@ impl Follow {
         self.refused = self.refused.map(|_| (now, 0));
         let (task, open) = (self.next_task, &mut self.open[position]);
         self.next_task = self.next_task.wrapping_add(1);
-        open.state = State::UnderWay {
-            task,
-            asked_at: now,
-        };
+        open.state = State::UnderWay { task, asked_at: now };
         let window = open.window;
         let call = self.query.call(window);
         let mut drive = Drive { task, window, call };
@@ -501,9 +493,7 @@ impl Follow {
     }
 
     fn wait_for(&self, ms: u64) -> FollowStep {
-        FollowStep::Wait {
-            ms: ms.clamp(1, self.step.ms()) as u32,
-        }
+        FollowStep::Wait { ms: ms.clamp(1, self.step.ms()) as u32 }
     }
 
     /// Takes the result of a call and returns a revision of its window. If the call was closed or not
@@ -553,11 +543,8 @@ impl Follow {
                 }
                 self.outages.forget(open.window);
                 let mut pause_ms = self.reread_ms;
-                let settled_ms = open
-                    .window
-                    .end()
-                    .unix_ms()
-                    .saturating_add_unsigned(self.settle_ms);
+                let settled_ms =
+                    open.window.end().unix_ms().saturating_add_unsigned(self.settle_ms);
                 if concerns_all(&error) {
                     let wait_ms = error.retry_after_s().unwrap_or(0).saturating_mul(1_000);
                     self.refused = Some((now, wait_ms));
@@ -566,10 +553,7 @@ impl Follow {
                     open.failing = Some(failing);
                     pause_ms = failing.pause_ms;
                 }
-                open.state = State::Rests {
-                    since: now,
-                    pause_ms,
-                };
+                open.state = State::Rests { since: now, pause_ms };
                 Err(error)
             }
         }
@@ -622,18 +606,13 @@ impl Follow {
             State::UnderWay { asked_at, .. } => asked_at,
             _ => now,
         };
-        open.state = State::Rests {
-            since: now,
-            pause_ms: self.reread_ms,
-        };
+        open.state = State::Rests { since: now, pause_ms: self.reread_ms };
         open.failing = None;
         // Comparisons of readings ignore their age, so all readings have the same mark.
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
-        open.read_ms = service
-            .map_or(now, |service| service.holds_back(now))
-            .unix_ms;
+        open.read_ms = service.map_or(now, |service| service.holds_back(now)).unix_ms;
         let clock_ahead_ms = now.unix_ms.abs_diff(open.read_ms);
         let number = open.revisions;
         open.revisions = number.saturating_add(1);
@@ -648,10 +627,7 @@ impl Follow {
             open.was_close = true;
             // Its settle time may be over by now, and surely is after a second.
             let pause_ms = self.reread_ms.min(PRECISION_MS);
-            open.state = State::Rests {
-                since: now,
-                pause_ms,
-            };
+            open.state = State::Rests { since: now, pause_ms };
         }
         if settled {
             self.outages.forget(window);

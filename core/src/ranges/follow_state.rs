@@ -14,10 +14,7 @@ use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::json::writer::json_of;
 
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-follow/2",
-    what: "state",
-};
+const KIND: DocumentKind = DocumentKind { format: "tallyfold-follow/2", what: "state" };
 
 /// The previous format, whose states do not have `revisions`, and how its states begin.
 const FORMAT_1: &str = "tallyfold-follow/1";
@@ -30,17 +27,8 @@ const START: &str = r#"{"format":"tallyfold-follow/"#;
 const LONGEST_MS: u64 = i64::MAX.unsigned_abs();
 
 /// The fields of a state, and the fields of its query.
-const STATE: [&str; 9] = [
-    "format",
-    "digest",
-    "query",
-    "next",
-    "unread",
-    "same_ms",
-    "read_ms",
-    "revisions",
-    "table",
-];
+const STATE: [&str; 9] =
+    ["format", "digest", "query", "next", "unread", "same_ms", "read_ms", "revisions", "table"];
 const QUERY: [&str; 5] = ["cluster", "metric", "dimensions", "group_by", "window"];
 
 /// A state as it is stored.
@@ -95,10 +83,8 @@ impl Follow {
     pub fn state(&self) -> String {
         let (read, unread): (Vec<&Open>, Vec<&Open>) =
             self.open.iter().partition(|open| open.table.is_some());
-        let parts: Vec<&Part> = read
-            .iter()
-            .filter_map(|open| open.table.as_ref()?.parts.first())
-            .collect();
+        let parts: Vec<&Part> =
+            read.iter().filter_map(|open| open.table.as_ref()?.parts.first()).collect();
         let subject = self.query.subject();
         let edges = |open: &&Open| [open.window.start(), open.window.end()];
         KIND.write(&json_of(&SavedFollow {

@@ -180,21 +180,13 @@ impl Outages {
         self.next_ms = self.next_ms.max(now.monotonic_ms.saturating_add(wait_ms));
         self.waiting_ms = self.rest_ms(now);
         let position = position(&self.lapses, window).unwrap_or_else(|| {
-            self.lapses.push(Lapse {
-                window,
-                outage: 0,
-                score: 0,
-            });
+            self.lapses.push(Lapse { window, outage: 0, score: 0 });
             self.lapses.len() - 1
         });
         let lapse = &mut self.lapses[position];
         self.windows += u32::from(lapse.outage != self.count);
         lapse.outage = self.count;
-        if lapse.score < MOST {
-            Next::Again
-        } else {
-            Next::Fail
-        }
+        if lapse.score < MOST { Next::Again } else { Next::Fail }
     }
 
     /// Whether a window has failed in the current outage.

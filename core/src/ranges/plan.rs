@@ -68,13 +68,7 @@ impl Plan {
         // A range that ends at an edge has no window after it.
         let ends_inside = step.floor(range.end()) < range.end();
         let whole = (last - edge).unsigned_abs() + u64::from(ends_inside);
-        Self {
-            range,
-            step,
-            whole,
-            first: 0,
-            stride: 1,
-        }
+        Self { range, step, whole, first: 0, stride: 1 }
     }
 
     /// The plan for a caller's options.
@@ -145,11 +139,7 @@ impl Plan {
 
     /// The plan of another range, or the same part of it.
     pub(crate) fn of_range(&self, range: Window) -> Self {
-        Self {
-            first: self.first,
-            stride: self.stride,
-            ..Self::new(range, self.step)
-        }
+        Self { first: self.first, stride: self.stride, ..Self::new(range, self.step) }
     }
 
     /// The windows in the order of time.
@@ -239,38 +229,13 @@ mod tests {
     #[test]
     fn a_range_is_cut_at_the_edges_inside_it() {
         let cases: [(&str, &str, &str, &[&str]); 7] = [
-            (
-                "09:00:00",
-                "09:30:00",
-                "15m",
-                &["09:00:00", "09:15:00", "09:30:00"],
-            ),
-            (
-                "09:01:00",
-                "09:31:00",
-                "15m",
-                &["09:01:00", "09:15:00", "09:30:00", "09:31:00"],
-            ),
-            (
-                "09:14:59.999999999",
-                "09:15:00",
-                "15m",
-                &["09:14:59.999999999", "09:15:00"],
-            ),
-            (
-                "09:15:00",
-                "09:15:00.000000001",
-                "15m",
-                &["09:15:00", "09:15:00.000000001"],
-            ),
+            ("09:00:00", "09:30:00", "15m", &["09:00:00", "09:15:00", "09:30:00"]),
+            ("09:01:00", "09:31:00", "15m", &["09:01:00", "09:15:00", "09:30:00", "09:31:00"]),
+            ("09:14:59.999999999", "09:15:00", "15m", &["09:14:59.999999999", "09:15:00"]),
+            ("09:15:00", "09:15:00.000000001", "15m", &["09:15:00", "09:15:00.000000001"]),
             ("09:01:00", "09:14:00", "15m", &["09:01:00", "09:14:00"]),
             ("00:00:00", "23:59:59", "1d", &["00:00:00", "23:59:59"]),
-            (
-                "09:00:00.5",
-                "09:00:02",
-                "1s",
-                &["09:00:00.500", "09:00:01", "09:00:02"],
-            ),
+            ("09:00:00.5", "09:00:02", "1s", &["09:00:00.500", "09:00:01", "09:00:02"]),
         ];
         for (start, end, size, expected) in cases {
             let instant = |clock: &str| format!("2026-01-31T{clock}Z");
@@ -316,10 +281,7 @@ mod tests {
         let empty = plan.part(2, u32::MAX).unwrap();
         assert!(empty.is_empty() && empty.windows().next().is_none());
         let last = plan.part(1, u32::MAX).unwrap();
-        assert_eq!(
-            last.windows().collect::<Vec<_>>(),
-            [plan.window(1).unwrap()]
-        );
+        assert_eq!(last.windows().collect::<Vec<_>>(), [plan.window(1).unwrap()]);
     }
 
     #[test]
@@ -339,16 +301,9 @@ mod tests {
             let instant = |clock: &str| format!("2026-01-01T{clock}Z");
             let whole = window(&instant(start), &instant(end));
             let expected = middle.map(|middle| {
-                [
-                    window(&instant(start), &instant(middle)),
-                    window(&instant(middle), &instant(end)),
-                ]
+                [window(&instant(start), &instant(middle)), window(&instant(middle), &instant(end))]
             });
-            assert_eq!(
-                halves(whole, step(finest)),
-                expected,
-                "{whole:?} by {finest}"
-            );
+            assert_eq!(halves(whole, step(finest)), expected, "{whole:?} by {finest}");
         }
     }
 

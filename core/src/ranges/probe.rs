@@ -115,10 +115,7 @@ impl Machine {
         let query = query.check(endpoint_of(options.metric), &self.client())?;
         let whole = query.window();
         let half = |start, end| Window::new(start, end).map_err(|_| outside(whole));
-        let halves = [
-            half(whole.start(), options.middle)?,
-            half(options.middle, whole.end())?,
-        ];
+        let halves = [half(whole.start(), options.middle)?, half(options.middle, whole.end())?];
         Ok(Probe::new(WindowQuery::new(self, query)?, halves, whole))
     }
 }
@@ -190,11 +187,7 @@ impl Probe {
             return Err(Error::new(Code::OutOfOrder, message));
         };
         let difference = compare(whole, &one.merge(other, false)?)?;
-        Ok(Additivity {
-            verdict: verdict(&difference),
-            whole: whole.clone(),
-            difference,
-        })
+        Ok(Additivity { verdict: verdict(&difference), whole: whole.clone(), difference })
     }
 
     /// Forgets the failure of the last call, so that it is made again.
@@ -231,10 +224,7 @@ impl std::fmt::Debug for Probe {
 fn verdict(difference: &Comparison) -> AdditivityVerdict {
     let each = |deltas: Deltas| [deltas.success, deltas.errors, deltas.filtered];
     let deltas = || difference.rows().flat_map(|row| each(row.delta()));
-    let (more, fewer) = (
-        deltas().any(|delta| delta > 0),
-        deltas().any(|delta| delta < 0),
-    );
+    let (more, fewer) = (deltas().any(|delta| delta > 0), deltas().any(|delta| delta < 0));
     let nothing = Default::default();
     match (more, fewer) {
         (true, true) => AdditivityVerdict::Mixed,

@@ -99,10 +99,7 @@ impl WindowQuery {
 /// Whether the other windows would fail with the same error, or the service has requested that no
 /// more requests be sent.
 pub(super) fn concerns_all(error: &Error) -> bool {
-    let is_refusal = matches!(
-        error.code(),
-        Code::Forbidden | Code::Redirected | Code::RetryLater
-    );
+    let is_refusal = matches!(error.code(), Code::Forbidden | Code::Redirected | Code::RetryLater);
     is_refusal || matches!(error.kind(), Kind::Auth | Kind::Config) || error.is_lasting()
 }
 

@@ -84,9 +84,7 @@ impl Answer<'_> {
     pub fn is_page(&self) -> bool {
         let begin = self.body.trim_ascii_start();
         let begins = |tag: &[u8]| {
-            begin
-                .get(..tag.len())
-                .is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
+            begin.get(..tag.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
         };
         matches!(self.media_type, "text/html" | "application/xhtml+xml")
             || begins(b"<!doctype html")
@@ -108,10 +106,7 @@ pub const HTTP: Delivery = Delivery {
 };
 
 /// The usual delivery by datagrams.
-pub const DATAGRAMS: Delivery = Delivery {
-    transport: Transport::Datagrams,
-    ..HTTP
-};
+pub const DATAGRAMS: Delivery = Delivery { transport: Transport::Datagrams, ..HTTP };
 
 /// The data points that the other system rejected while it accepted others, from the body of its response.
 #[derive(Debug)]

@@ -133,9 +133,7 @@ impl PushOptions {
             String::from_utf8(decoded(rest).filter(|_| is_basic)?).ok()
         });
         let passwords = basic.flat_map(|pair| {
-            let password = pair
-                .split_once(':')
-                .map(|(_, password)| password.to_owned());
+            let password = pair.split_once(':').map(|(_, password)| password.to_owned());
             [Some(pair), password].into_iter().flatten()
         });
         let (base, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
@@ -163,9 +161,7 @@ impl fmt::Debug for PushOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let origin = origin(&self.url);
         let host = origin.rsplit_once('@').map_or(origin, |(_, host)| host);
-        f.debug_struct("PushOptions")
-            .field("url", &host)
-            .finish_non_exhaustive()
+        f.debug_struct("PushOptions").field("url", &host).finish_non_exhaustive()
     }
 }
 
@@ -195,13 +191,9 @@ impl Target {
                 BaseAddress::parse("url", base, may_be_plain)?;
             }
             Transport::Datagrams => {
-                let authority = url
-                    .strip_prefix("udp://")
-                    .map(|rest| rest.trim_end_matches('/'));
+                let authority = url.strip_prefix("udp://").map(|rest| rest.trim_end_matches('/'));
                 let has_port = |authority: &str| {
-                    let port = authority
-                        .rsplit_once(':')
-                        .map(|(_, port)| port.parse::<u16>());
+                    let port = authority.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
                     matches!(port, Some(Ok(1..)))
                 };
                 let authority = authority.filter(|authority| has_port(authority));
@@ -211,10 +203,7 @@ impl Target {
                 BaseAddress::parse("url", &format!("http://{authority}"), true)?;
             }
         }
-        Ok(Self {
-            url: url.to_owned(),
-            shown: origin(base).to_owned(),
-        })
+        Ok(Self { url: url.to_owned(), shown: origin(base).to_owned() })
     }
 }
 
@@ -248,9 +237,7 @@ fn origin(url: &str) -> &str {
 
 /// Whether a query has a parameter that systems read passwords and tokens from.
 fn has_password(query: &str) -> bool {
-    let mut names = query
-        .split('&')
-        .map(|pair| pair.split('=').next().unwrap_or_default());
+    let mut names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
     names.any(is_password)
 }
 

@@ -72,8 +72,7 @@ impl Message<'_> {
     /// The headers of the request, with names in lower case.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = [("content-type", self.media_type)].into_iter();
-        own.chain(self.delivery.headers.iter().copied())
-            .chain(self.headers.0.iter())
+        own.chain(self.delivery.headers.iter().copied()).chain(self.headers.0.iter())
     }
 
     /// Whether this is a datagram and not a request.
@@ -238,10 +237,7 @@ impl<S: Source> Push<S> {
             reported: [options.finished, options.in_doubt.unwrap_or_default()],
             retries_of_message: 0,
             failing_since: None,
-            now: Now {
-                monotonic_ms: 0,
-                unix_ms: 0,
-            },
+            now: Now { monotonic_ms: 0, unix_ms: 0 },
             jitter: Jitter::new(options.seed),
             report: PushReport {
                 // What an earlier process was sending when it ended.
@@ -266,12 +262,7 @@ impl<S: Source> Push<S> {
             match &mut self.state {
                 // Only this step shows how long the failed message took.
                 State::Waiting(Delay::For(wait_ms))
-                    if is_over(
-                        self.patience,
-                        self.failing_since.unwrap_or(now),
-                        now,
-                        *wait_ms,
-                    ) =>
+                    if is_over(self.patience, self.failing_since.unwrap_or(now), now, *wait_ms) =>
                 {
                     self.report.retries -= 1;
                     self.state = State::Ended(self.trouble.clone());
@@ -301,9 +292,7 @@ impl<S: Source> Push<S> {
                 State::Waiting(delay) => match delay.rest(now) {
                     0 => self.state = self.before_sending(),
                     ms => {
-                        return Ok(PushStep::Wait {
-                            ms: ms.min(LONGEST_TIMER_MS) as u32,
-                        });
+                        return Ok(PushStep::Wait { ms: ms.min(LONGEST_TIMER_MS) as u32 });
                     }
                 },
                 State::Due => {
@@ -397,20 +386,12 @@ impl<S: Source> Push<S> {
         if !matches!(self.state, State::Answered { .. }) {
             return Err(out_of_order());
         }
-        let State::Answered {
-            status,
-            media_type,
-            verdict,
-            body,
-        } = std::mem::replace(&mut self.state, State::UnderWay)
+        let State::Answered { status, media_type, verdict, body } =
+            std::mem::replace(&mut self.state, State::UnderWay)
         else {
             return Ok(());
         };
-        let answer = Answer {
-            status,
-            media_type: &media_type,
-            body: &body,
-        };
+        let answer = Answer { status, media_type: &media_type, body: &body };
         let partly = match answer.is_page() {
             true => None,
             false => (self.delivery.partly)(status, &body),
@@ -439,11 +420,9 @@ impl<S: Source> Push<S> {
                 self.doubt(error.with_excerpt(excerpt));
             }
             Verdict::Refused(error) => self.refuse(error.with_excerpt(excerpt)),
-            Verdict::Passing {
-                error,
-                asked_ms,
-                is_refused,
-            } => self.try_again(error.with_excerpt(excerpt), asked_ms, is_refused),
+            Verdict::Passing { error, asked_ms, is_refused } => {
+                self.try_again(error.with_excerpt(excerpt), asked_ms, is_refused)
+            }
         }
         Ok(())
     }
@@ -465,10 +444,7 @@ impl<S: Source> Push<S> {
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
         match &self.state {
             // Only the missing part of the body would have shown whether the message was accepted.
-            State::Answered {
-                verdict: Verdict::Accepted,
-                ..
-            } => self.state = State::UnderWay,
+            State::Answered { verdict: Verdict::Accepted, .. } => self.state = State::UnderWay,
             // The status and a part of the body have arrived.
             State::Answered { .. } => return self.end(),
             _ => {}
@@ -532,11 +508,7 @@ impl<S: Source> Push<S> {
 
     /// The state before a message is sent.
     fn before_sending(&self) -> State {
-        if self.is_careful {
-            State::Stored
-        } else {
-            State::Due
-        }
+        if self.is_careful { State::Stored } else { State::Due }
     }
 
     /// What the caller stores: how many samples are finished, and how many are in doubt if the process ends now.
@@ -612,9 +584,7 @@ impl<S: Source> Push<S> {
         self.take_back();
         let since = *self.failing_since.get_or_insert(self.now);
         self.retries_of_message += 1;
-        let wait_ms = self
-            .jitter
-            .wait_ms(self.retries_of_message, u64::MAX, asked_ms.unwrap_or(0));
+        let wait_ms = self.jitter.wait_ms(self.retries_of_message, u64::MAX, asked_ms.unwrap_or(0));
         if is_over(self.patience, since, self.now, wait_ms) {
             return self.give_up(error);
         }
@@ -662,23 +632,13 @@ fn refusal(status: u16) -> Error {
             Code::Redirected,
             "the destination redirects, and no redirect is followed: pass the final address",
         ),
-        401 | 403 => (
-            Code::Forbidden,
-            "the destination wants other credentials; pass them in the headers",
-        ),
-        413 => (
-            Code::UnexpectedStatus,
-            "the destination finds even a single sample too large",
-        ),
-        429 => (
-            Code::RateLimited,
-            "the destination limits the rate of messages",
-        ),
+        401 | 403 => {
+            (Code::Forbidden, "the destination wants other credentials; pass them in the headers")
+        }
+        413 => (Code::UnexpectedStatus, "the destination finds even a single sample too large"),
+        429 => (Code::RateLimited, "the destination limits the rate of messages"),
         500.. => (Code::ServerError, "the destination failed"),
-        _ => (
-            Code::UnexpectedStatus,
-            "the destination refused the message",
-        ),
+        _ => (Code::UnexpectedStatus, "the destination refused the message"),
     };
     Error::new(code, message).with_status(status)
 }

@@ -37,9 +37,7 @@ pub fn milliseconds(text: &str) -> Option<u64> {
 #[must_use]
 pub fn duration(ms: u64) -> String {
     let units = UNITS.iter().skip(2);
-    let unit = units
-        .clone()
-        .find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
+    let unit = units.clone().find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
     let (unit, name) = unit.unwrap_or(&(1, "ms"));
     format!("{}{name}", ms / unit)
 }

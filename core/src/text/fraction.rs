@@ -76,10 +76,7 @@ impl Fraction {
             u128::from(self.part) * u128::from(other.part),
             u128::from(self.whole) * u128::from(other.whole),
         );
-        match (
-            u128::from(part).checked_mul(of),
-            u128::from(whole).checked_mul(times),
-        ) {
+        match (u128::from(part).checked_mul(of), u128::from(whole).checked_mul(times)) {
             (Some(left), Some(right)) => left > right,
             (None, Some(_)) => true,
             (Some(_), None) => false,

@@ -64,10 +64,7 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_replaced_or_escaped() {
-        assert_eq!(
-            harmless("a\u{202e}b\u{1b}[2J é日本"),
-            "a\u{fffd}b\u{fffd}[2J é日本"
-        );
+        assert_eq!(harmless("a\u{202e}b\u{1b}[2J é日本"), "a\u{fffd}b\u{fffd}[2J é日本");
         let mut escaped = String::new();
         for character in ['\n', '\u{1b}', '\u{202e}'] {
             escape(character, &mut escaped);

@@ -4,10 +4,7 @@
 #[must_use]
 pub fn list(text: &str) -> Vec<String> {
     let parts = text.split(',').map(str::trim);
-    parts
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
-        .collect()
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// The known name that is most similar to a name, as a suggestion; `None` if no known name is similar. A name is

@@ -49,14 +49,8 @@ impl ServiceTime {
 
     /// Returns a later time, with the wall clock set back to the service's clock if it is ahead of it.
     pub(crate) fn holds_back(self, now: Now) -> Now {
-        let latest_ms = self
-            .latest()
-            .sent_ms
-            .saturating_add_unsigned(self.age_ms(now));
-        Now {
-            unix_ms: now.unix_ms.min(latest_ms),
-            ..now
-        }
+        let latest_ms = self.latest().sent_ms.saturating_add_unsigned(self.age_ms(now));
+        Now { unix_ms: now.unix_ms.min(latest_ms), ..now }
     }
 
     /// How long ago the response was requested, by the monotonic clock.
@@ -66,10 +60,7 @@ impl ServiceTime {
 
     /// The same with the latest time that the `Date` can stand for.
     pub(crate) fn latest(self) -> Self {
-        Self {
-            sent_ms: self.sent_ms.saturating_add_unsigned(PRECISION_MS),
-            ..self
-        }
+        Self { sent_ms: self.sent_ms.saturating_add_unsigned(PRECISION_MS), ..self }
     }
 
     /// How the wall clock differs from the service's clock, if the difference is worth a note. A `Date` that is at most

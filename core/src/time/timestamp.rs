@@ -67,9 +67,7 @@ impl Timestamp {
     /// The timestamp this long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
     fn since_1970(seconds: i64, nanos: u32) -> Option<Self> {
         let instant = DateTime::from_timestamp(seconds, nanos)?;
-        (0..=9999)
-            .contains(&instant.year())
-            .then_some(Self(instant))
+        (0..=9999).contains(&instant.year()).then_some(Self(instant))
     }
 
     /// The year, from 0 to 9999.
@@ -181,9 +179,7 @@ fn split_zone(text: &[u8]) -> Option<(&[u8], i64)> {
 /// Reads a number of up to nine ASCII digits.
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |number, digit| {
-        digit
-            .is_ascii_digit()
-            .then(|| number * 10 + u32::from(digit - b'0'))
+        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
     })
 }
 

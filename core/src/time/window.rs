@@ -177,11 +177,7 @@ pub(crate) fn inside(
             let message = format!(
                 "{window:?} reaches over the end of {range:?}, and counts can't be cut; want whole windows"
             );
-            let edge = if window.start < range.start {
-                "start"
-            } else {
-                "end"
-            };
+            let edge = if window.start < range.start { "start" } else { "end" };
             return Err(Error::argument(edge, Code::UnalignedWindow, message));
         }
     }

@@ -27,14 +27,10 @@ impl BaseAddress {
             ));
         }
         if text.contains(['?', '#']) {
-            return Err(invalid(
-                "a base address must not have a query or a fragment",
-            ));
+            return Err(invalid("a base address must not have a query or a fragment"));
         }
         let Some([scheme, authority, path]) = split(text) else {
-            return Err(invalid(
-                "want an absolute address such as https://host.example/prefix",
-            ));
+            return Err(invalid("want an absolute address such as https://host.example/prefix"));
         };
         if authority.contains('@') {
             return Err(invalid(
@@ -57,18 +53,12 @@ impl BaseAddress {
             "http" => {
                 let message = "plain http would show tokens to the network; use https \
                                (http is for localhost, 127.0.0.1 and [::1])";
-                return Err(Error::argument(
-                    argument,
-                    Code::InsecureBaseAddress,
-                    message,
-                ));
+                return Err(Error::argument(argument, Code::InsecureBaseAddress, message));
             }
             _ => return Err(invalid("want https")),
         }
         if !is_path(path) {
-            return Err(invalid(
-                "want a path without . and .., of characters that need no escape",
-            ));
+            return Err(invalid("want a path without . and .., of characters that need no escape"));
         }
         let path = path.trim_end_matches('/');
         Ok(Self(format!("{scheme}://{authority}{path}")))
@@ -77,12 +67,9 @@ impl BaseAddress {
     /// A fingerprint that identifies this address without showing it: 64 bits of FNV-1a in
     /// hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
-        let hash = self
-            .0
-            .bytes()
-            .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-            });
+        let hash = self.0.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        });
         format!("{hash:016x}")
     }
 

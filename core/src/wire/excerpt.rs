@@ -129,13 +129,8 @@ fn plain(_: &[u8]) -> Option<([u8; 4], usize, usize)> {
 
 /// A character that is escaped: `\u0022`, `\x22` or `\"`, `%22`, `&#34;`, `&#x22;` or `&quot;`, and `+` for a space.
 fn escaped(text: &[u8]) -> Option<([u8; 4], usize, usize)> {
-    const NAMES: [(&[u8], u32); 5] = [
-        (b"amp", 38),
-        (b"lt", 60),
-        (b"gt", 62),
-        (b"quot", 34),
-        (b"apos", 39),
-    ];
+    const NAMES: [(&[u8], u32); 5] =
+        [(b"amp", 38), (b"lt", 60), (b"gt", 62), (b"quot", 34), (b"apos", 39)];
     let (character, taken) = match text {
         [b'+', ..] => (32, 1),
         [b'%', rest @ ..] => return Some(([number(rest.get(..2)?, 16)? as u8, 0, 0, 0], 1, 3)),
@@ -183,9 +178,7 @@ fn base64(secret: &[u8], before: usize, ends: &[u8; 2]) -> Vec<u8> {
         52..62 => b'0' + sextet - 52,
         _ => ends[usize::from(sextet) - 62],
     };
-    characters
-        .filter_map(|at| sextet(at).map(character))
-        .collect()
+    characters.filter_map(|at| sextet(at).map(character)).collect()
 }
 
 #[cfg(test)]
@@ -229,10 +222,7 @@ mod tests {
     fn a_secret_is_masked_whole_and_cut_and_escaped() {
         let secret = "canary \"é\"  secret";
         let body = format!("no {secret} and {secret:?}, {secret}{secret}; canary \"");
-        assert_eq!(
-            text(&body, secret).unwrap(),
-            "no *** and \"***\", ******; ***"
-        );
+        assert_eq!(text(&body, secret).unwrap(), "no *** and \"***\", ******; ***");
         let cut = format!("{}{secret}", " ".repeat(1014));
         assert_eq!(text(&cut, secret).unwrap(), "***");
         assert_eq!(text("say abc, ab", "abc").unwrap(), "say ***, ab");
@@ -283,10 +273,7 @@ mod tests {
                 begin.starts_with(rest.get(..rest.len().saturating_sub(1)).unwrap()),
                 "{shown}"
             );
-            assert!(
-                begin.contains("***") && begin.len() <= rest.len() + 8,
-                "{written}: {shown}"
-            );
+            assert!(begin.contains("***") && begin.len() <= rest.len() + 8, "{written}: {shown}");
         }
     }
 }

@@ -83,8 +83,7 @@ impl Headers {
     /// Adds the header `user-agent`, unless the caller has set it.
     pub(crate) fn or_user_agent(mut self, agent: &str) -> Self {
         if self.0.iter().all(|(name, _)| name != "user-agent") {
-            self.0
-                .push(("user-agent".to_owned(), Secret::from(agent.to_owned())));
+            self.0.push(("user-agent".to_owned(), Secret::from(agent.to_owned())));
         }
         self
     }
@@ -92,9 +91,7 @@ impl Headers {
 
 /// The values of the headers with that name, in the order in which they came.
 pub fn named<'a>(headers: &[(&str, &'a str)], name: &str) -> impl Iterator<Item = &'a str> {
-    let of_name = headers
-        .iter()
-        .filter(move |(own, _)| own.eq_ignore_ascii_case(name));
+    let of_name = headers.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name));
     of_name.map(|(_, value)| *value)
 }
 

@@ -32,10 +32,7 @@ impl Parameter for Limits {
     fn from_value(value: Value) -> Result<Self> {
         match value {
             Value::Nested(values) => Self::from_values(values),
-            _ => Err(Error::new(
-                Code::InvalidArgument,
-                "want limits by their names",
-            )),
+            _ => Err(Error::new(Code::InvalidArgument, "want limits by their names")),
         }
     }
 }

@@ -22,11 +22,9 @@ pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
     let value = named(headers, HEADER).next()?;
     let (name, status) = value.split_once(' ').unwrap_or((value, ""));
     let code = Code::from_name(name).filter(|code| *code != Code::OutOfOrder)?;
-    let error = Error::new(
-        code,
-        "the server for web apps had this error when it asked the service",
-    )
-    .passed_on();
+    let error =
+        Error::new(code, "the server for web apps had this error when it asked the service")
+            .passed_on();
     Some(match status.parse() {
         Ok(status) => error.with_status(status),
         Err(_) => error,

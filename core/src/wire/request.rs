@@ -43,13 +43,7 @@ impl Request {
     pub(crate) fn post_json(url: String, body: Secret) -> Self {
         let content_type = header("content-type", "application/json");
         let headers = vec![content_type, header("accept-encoding", "gzip")];
-        Self {
-            method: Method::Post,
-            url,
-            headers,
-            others: Arc::default(),
-            body: Some(body),
-        }
+        Self { method: Method::Post, url, headers, others: Arc::default(), body: Some(body) }
     }
 
     /// The same request with a bearer token (service reference 5).
@@ -87,10 +81,7 @@ impl Request {
     /// body, and pass it to the call in pieces of bounded size. If the headers of a response name
     /// another coding, the call refuses it.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.headers
-            .iter()
-            .map(|(name, value)| (*name, value.expose()))
-            .chain(self.others.iter())
+        self.headers.iter().map(|(name, value)| (*name, value.expose())).chain(self.others.iter())
     }
 
     /// The body's bytes; `None` for a request that has no body.

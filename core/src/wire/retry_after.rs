@@ -5,9 +5,8 @@ use crate::time::timestamp::Timestamp;
 /// The most seconds: larger values count as this number, which every language represents exactly.
 pub(crate) const MOST_SECONDS: u64 = (1 << 53) - 1;
 
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The wait in milliseconds that a response requests; `None` if it requests none.
 ///
@@ -114,11 +113,7 @@ mod tests {
     fn seconds_are_digits_however_many() {
         assert_eq!(asked("0"), Some(0));
         assert_eq!(asked("120"), Some(120_000));
-        for text in [
-            "9007199254740991",
-            "9007199254740992",
-            "18446744073709551616",
-        ] {
+        for text in ["9007199254740991", "9007199254740992", "18446744073709551616"] {
             assert_eq!(asked(text), Some(MOST_SECONDS * 1000), "{text}");
         }
         let thirty_digits = "9".repeat(30);
@@ -182,10 +177,7 @@ mod tests {
         let until = ("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT");
         let own = ("Date", "Thu, 01 Jan 2026 00:00:20 GMT");
         assert_eq!(retry_after(&[own, until], NOW_MS + 3_600_000), Some(10_000));
-        assert_eq!(
-            retry_after(&[until, ("Date", "")], NOW_MS + 500),
-            Some(29_500)
-        );
+        assert_eq!(retry_after(&[until, ("Date", "")], NOW_MS + 500), Some(29_500));
         assert_eq!(retry_after(&[until], i64::MAX), Some(0));
         let far = retry_after(&[until], i64::MIN);
         assert!(far.is_some_and(|ms| ms > 60_000), "{far:?}");

@@ -54,14 +54,13 @@ fn check_success(headers: &[(&str, &str)]) -> Result<()> {
 /// Allows only one coding, because bytes that were compressed twice may grow a million times.
 /// Requests accept `gzip`.
 fn check_content_encoding(headers: &[(&str, &str)]) -> Result<()> {
-    let mut codings = named(headers, "content-encoding")
-        .map(str::trim_ascii)
-        .filter(|value| !value.is_empty());
+    let mut codings =
+        named(headers, "content-encoding").map(str::trim_ascii).filter(|value| !value.is_empty());
     let is_right = match (codings.next(), codings.next()) {
         (None, _) => true,
-        (Some(coding), None) => ["gzip", "x-gzip", "identity"]
-            .iter()
-            .any(|right| coding.eq_ignore_ascii_case(right)),
+        (Some(coding), None) => {
+            ["gzip", "x-gzip", "identity"].iter().any(|right| coding.eq_ignore_ascii_case(right))
+        }
         (Some(_), Some(_)) => false,
     };
     if is_right {

@@ -28,9 +28,8 @@ impl Host {
     pub(crate) fn new(file: &Value, run: &Value, address: &str) -> Self {
         let query = &file["query"];
         let dimensions = query["dimensions"].as_array().expect("a list").iter();
-        let dimensions: Result<Vec<Dimension>> = dimensions
-            .map(|name| Dimension::parse(text(name)))
-            .collect();
+        let dimensions: Result<Vec<Dimension>> =
+            dimensions.map(|name| Dimension::parse(text(name))).collect();
         let timeout = Duration::from_millis(number(&run["options"]["timeout_ms"]));
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
@@ -45,9 +44,7 @@ impl Host {
                 Window::parse(text(&query["start"]), text(&query["end"])).expect("a window"),
                 &dimensions.expect("dimensions"),
             ),
-            unix_ms: Timestamp::parse(text(&file["now"]))
-                .expect("a timestamp")
-                .unix_ms(),
+            unix_ms: Timestamp::parse(text(&file["now"])).expect("a timestamp").unix_ms(),
             waited_ms: 0,
             seen: String::new(),
         }
@@ -57,25 +54,17 @@ impl Host {
     pub(crate) fn call(&mut self) -> Result<Output> {
         let mut call = match self.call.as_str() {
             "event_delivery" => self.client.event_delivery(&self.query).map(Call::untyped)?,
-            "event_ingestion" => self
-                .client
-                .event_ingestion(&self.query)
-                .map(Call::untyped)?,
-            "audit_logs" => self
-                .client
-                .audit_logs(&AuditLogsOptions::default())
-                .map(Call::untyped)?,
+            "event_ingestion" => self.client.event_ingestion(&self.query).map(Call::untyped)?,
+            "audit_logs" => {
+                self.client.audit_logs(&AuditLogsOptions::default()).map(Call::untyped)?
+            }
             other => panic!("unknown {other}"),
         };
         let outcome = self.drive(&mut call);
         if let Err(error) = &outcome {
             self.see(&format!("{error} {error:?}"));
             let again = call.output();
-            assert_eq!(
-                again.as_ref(),
-                Err(error),
-                "nothing but the error is left of a call"
-            );
+            assert_eq!(again.as_ref(), Err(error), "nothing but the error is left of a call");
         }
         self.see(&format!("{call:?} {:?}", self.client));
         outcome
@@ -93,10 +82,7 @@ impl Host {
 
     fn drive(&mut self, call: &mut Call) -> Result<Output> {
         loop {
-            let now = Now {
-                monotonic_ms: self.waited_ms,
-                unix_ms: self.unix_ms,
-            };
+            let now = Now { monotonic_ms: self.waited_ms, unix_ms: self.unix_ms };
             let step = call.step(now)?;
             self.see(&format!("{step:?}"));
             match step {
@@ -128,17 +114,10 @@ fn exchange(agent: &Agent, request: &Request, call: &mut Call) -> Result<()> {
     let headers: Vec<_> = response.headers().iter().collect();
     let headers: Vec<(&str, String)> = headers
         .into_iter()
-        .map(|(name, value)| {
-            (
-                name.as_str(),
-                String::from_utf8_lossy(value.as_bytes()).into(),
-            )
-        })
+        .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()).into()))
         .collect();
-    let headers: Vec<(&str, &str)> = headers
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
+    let headers: Vec<(&str, &str)> =
+        headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     if !call.head(response.status().as_u16(), &headers)? {
         return Ok(());
     }
@@ -157,12 +136,9 @@ fn send(
     agent: &Agent,
     request: &Request,
 ) -> std::result::Result<http::Response<ureq::Body>, ureq::Error> {
-    let builder = http::Request::builder()
-        .method(request.method())
-        .uri(request.url());
-    let builder = request.headers().fold(builder, |builder, (name, value)| {
-        builder.header(name, value)
-    });
+    let builder = http::Request::builder().method(request.method()).uri(request.url());
+    let builder =
+        request.headers().fold(builder, |builder, (name, value)| builder.header(name, value));
     match request.body() {
         Some(body) => agent.run(builder.body(body).expect("a good request")),
         None => agent.run(builder.body(()).expect("a good request")),

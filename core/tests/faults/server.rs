@@ -64,42 +64,28 @@ impl<'a> Server<'a> {
     }
 
     pub(crate) fn assert_nobody_went_elsewhere(&self, place: &str) {
-        self.elsewhere
-            .set_nonblocking(true)
-            .expect("a socket's option");
+        self.elsewhere.set_nonblocking(true).expect("a socket's option");
         let nobody = self.elsewhere.accept().expect_err(place);
         assert_eq!(nobody.kind(), io::ErrorKind::WouldBlock, "{place}");
     }
 
     fn check_request(&self, exchange: &Value, asked: &Asked) -> Result<(), String> {
-        let bearer = exchange["bearer"]
-            .as_str()
-            .map(|token| format!("Bearer {token}"));
+        let bearer = exchange["bearer"].as_str().map(|token| format!("Bearer {token}"));
         // The secret is sent to token endpoints, and only to them.
         let secret = self.file["client"]["client_secret"].as_str().expect("text");
         let as_told = (exchange["request"] == *asked.line)
             && asked.authorization == bearer
             && asked.body.contains(secret) == asked.line.ends_with("/oauth/token");
-        let told = || {
-            format!(
-                "want {exchange}, not {} {:?}",
-                asked.line, asked.authorization
-            )
-        };
+        let told = || format!("want {exchange}, not {} {:?}", asked.line, asked.authorization);
         as_told.then_some(()).ok_or_else(told)
     }
 
     fn answer(&self, stream: &mut TcpStream, answer: &Value) -> io::Result<()> {
-        let answer = answer
-            .as_str()
-            .map_or(answer, |name| &self.file["answers"][name]);
+        let answer = answer.as_str().map_or(answer, |name| &self.file["answers"][name]);
         for act in answer.as_array().expect("a list") {
             let text = || {
                 let port = port(&self.elsewhere).to_string();
-                act[1]
-                    .as_str()
-                    .expect("text")
-                    .replace("ELSEWHERE_PORT", &port)
+                act[1].as_str().expect("text").replace("ELSEWHERE_PORT", &port)
             };
             match act[0].as_str().expect("text") {
                 "send" => stream.write_all(text().as_bytes())?,
@@ -142,11 +128,7 @@ fn read_request(stream: &TcpStream) -> Option<Asked> {
     }
     let mut body = vec![0; length];
     lines.read_exact(&mut body).ok()?;
-    Some(Asked {
-        line: asked,
-        authorization,
-        body: String::from_utf8(body).expect("UTF-8"),
-    })
+    Some(Asked { line: asked, authorization, body: String::from_utf8(body).expect("UTF-8") })
 }
 
 fn port(listener: &TcpListener) -> u16 {
@@ -167,7 +149,5 @@ fn pause(milliseconds: &Value) {
 fn from_hex(text: &str) -> Vec<u8> {
     let digits = text.as_bytes().chunks(2);
     let pairs = digits.map(|pair| std::str::from_utf8(pair).expect("ASCII"));
-    pairs
-        .map(|pair| u8::from_str_radix(pair, 16).expect("hex"))
-        .collect()
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex")).collect()
 }

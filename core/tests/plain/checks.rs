@@ -28,21 +28,14 @@ pub(crate) fn body(body: &[u8], setup: &Setup, places: &[usize]) -> Result<Count
         (Ok(table), Ok(plain)) => {
             assert_eq!(reading_of(table), plain);
             let json = table.to_json();
-            assert_eq!(
-                CountTable::from_json(json.as_bytes()).as_ref(),
-                Ok(table),
-                "{json}"
-            );
+            assert_eq!(CountTable::from_json(json.as_bytes()).as_ref(), Ok(table), "{json}");
         }
         (Err(error), plain) if agree(error, plain.as_ref().err().copied(), body, setup) => {}
         (fold, plain) => panic!("the fold says {fold:?}, serde_json says {plain:?}"),
     }
     if let Err(error) = &whole {
         let offset = error.offset().expect("an error in a body has its place");
-        assert!(
-            offset <= body.len() as u64 && error.path().is_some(),
-            "{error}"
-        );
+        assert!(offset <= body.len() as u64 && error.path().is_some(), "{error}");
     }
     whole
 }
@@ -105,14 +98,7 @@ pub(crate) fn digits(data: &[u8]) {
         let options = AggregatorOptions::default();
         let dimensions = vec!["integration"];
         let json = document.to_string().into_bytes();
-        let said = body(
-            &json,
-            &Setup {
-                dimensions,
-                options,
-            },
-            &[json.len() / 2],
-        );
+        let said = body(&json, &Setup { dimensions, options }, &[json.len() / 2]);
         // A longer number could overflow here. [`body`] has compared it with the plain reading.
         if text.len() <= 37 {
             let number: Option<u128> = text.parse().ok().filter(|_| length == text.len());
@@ -127,10 +113,7 @@ pub(crate) fn text(data: &[u8]) {
     let ends = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     for start in 0..data.len().min(40) {
         let bytes = &data[start..];
-        assert_eq!(
-            plain_text(bytes),
-            bytes.iter().position(ends).unwrap_or(bytes.len())
-        );
+        assert_eq!(plain_text(bytes), bytes.iter().position(ends).unwrap_or(bytes.len()));
     }
 }
 
@@ -224,10 +207,7 @@ pub(crate) fn table_json(data: &[u8]) {
         Ok(table) => table,
         Err(error) => {
             assert_eq!(error.code(), Code::InvalidTable, "{error}");
-            assert!(
-                error.path().is_some() || error.offset() <= Some(data.len() as u64),
-                "{error}"
-            );
+            assert!(error.path().is_some() || error.offset() <= Some(data.len() as u64), "{error}");
             return;
         }
     };
@@ -238,16 +218,11 @@ pub(crate) fn table_json(data: &[u8]) {
 
     let plain: Value = serde_json::from_slice(data).expect("what is accepted is JSON");
     let windows = plain["windows"].as_array().expect("windows");
-    let rows = windows
-        .iter()
-        .flat_map(|window| window["rows"].as_array().expect("rows"));
+    let rows = windows.iter().flat_map(|window| window["rows"].as_array().expect("rows"));
     let mut sums = [0_u128; 3];
     for row in rows {
         for (sum, name) in sums.iter_mut().zip(Counts::NAMES) {
-            *sum += row[name]
-                .as_str()
-                .and_then(|digits| digits.parse().ok())
-                .unwrap_or(0);
+            *sum += row[name].as_str().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         }
     }
     let totals = |counts: Counts| [counts.success, counts.errors, counts.filtered].map(u128::from);
@@ -278,11 +253,7 @@ fn regroups(table: &CountTable, names: &[&str]) {
         let position = |name: &&str| all.iter().position(|known| known == name);
         let key = names.iter().filter_map(position).map(|at| values[at]);
         let sum = sums.entry(key.collect()).or_default();
-        let Counts {
-            success,
-            errors,
-            filtered,
-        } = row.counts();
+        let Counts { success, errors, filtered } = row.counts();
         for (sum, count) in sum.iter_mut().zip([success, errors, filtered]) {
             *sum += count;
         }
@@ -290,11 +261,7 @@ fn regroups(table: &CountTable, names: &[&str]) {
     let grouped = table.group_by(names).expect("no dimension is unknown");
     assert_eq!(grouped.totals(), table.totals());
     let rows = grouped.rows().map(|row| {
-        let Counts {
-            success,
-            errors,
-            filtered,
-        } = row.counts();
+        let Counts { success, errors, filtered } = row.counts();
         (row.values().collect(), [success, errors, filtered])
     });
     assert!(rows.eq(sums), "grouped by {names:?}");
@@ -323,19 +290,13 @@ fn place(at: usize, byte: u8, body: &[u8]) -> usize {
 /// Whether the error has this code. A string or a number that is too long is refused before its
 /// end, where serde_json may find another error.
 fn agree(error: &Error, plain: Option<Code>, body: &[u8], setup: &Setup) -> bool {
-    const IN_STRINGS: [Code; 4] = [
-        Code::InvalidJson,
-        Code::InvalidUtf8,
-        Code::LoneSurrogate,
-        Code::TruncatedBody,
-    ];
+    const IN_STRINGS: [Code; 4] =
+        [Code::InvalidJson, Code::InvalidUtf8, Code::LoneSurrogate, Code::TruncatedBody];
     if error.code() != Code::StringLimit {
         return Some(error.code()) == plain;
     }
     let at = error.offset().unwrap_or_default() as usize;
-    let token = at
-        .checked_sub(setup.options.limits.string_bytes)
-        .map(|start| &body[start..=at]);
+    let token = at.checked_sub(setup.options.limits.string_bytes).map(|start| &body[start..=at]);
     plain == Some(Code::StringLimit)
         || plain.is_some_and(|code| IN_STRINGS.contains(&code))
         || token.is_some_and(|token| token.iter().all(reading::is_of_number))
@@ -343,9 +304,7 @@ fn agree(error: &Error, plain: Option<Code>, body: &[u8], setup: &Setup) -> bool
 
 fn fold<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, setup: &Setup) -> Result<CountTable> {
     let mut aggregator = Aggregator::new(&setup.dimensions, setup.options.clone())?;
-    chunks
-        .into_iter()
-        .try_for_each(|chunk| aggregator.push(chunk))?;
+    chunks.into_iter().try_for_each(|chunk| aggregator.push(chunk))?;
     aggregator.finish()
 }
 
@@ -353,9 +312,7 @@ fn split<'a>(body: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     let mut cuts = places.to_vec();
     cuts.extend([0, body.len()]);
     cuts.sort_unstable();
-    cuts.windows(2)
-        .map(|edges| &body[edges[0]..edges[1]])
-        .collect()
+    cuts.windows(2).map(|edges| &body[edges[0]..edges[1]]).collect()
 }
 
 fn reading_of(table: &CountTable) -> Reading {
@@ -368,10 +325,7 @@ fn reading_of(table: &CountTable) -> Reading {
         (values, [counts.success, counts.errors, counts.filtered])
     });
     let in_order: Vec<(Vec<String>, [u64; 3])> = rows.collect();
-    assert!(
-        in_order.is_sorted_by(|a, b| a.0 < b.0),
-        "rows are sorted and distinct"
-    );
+    assert!(in_order.is_sorted_by(|a, b| a.0 < b.0), "rows are sorted and distinct");
     let reported = table.reported().expect("one response says its totals");
     Reading {
         start,

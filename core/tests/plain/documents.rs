@@ -60,19 +60,15 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
         0 | 1 => None,
         2 => Some(Vec::new()),
         number => {
-            let mut kept: Vec<Dimension> = dimensions
-                .iter()
-                .filter_map(|name| Dimension::from_name(name))
-                .collect();
+            let mut kept: Vec<Dimension> =
+                dimensions.iter().filter_map(|name| Dimension::from_name(name)).collect();
             choices.shuffle(&mut kept);
             kept.truncate(number - 2);
             Some(kept)
         }
     };
-    let tolerate = Tolerate {
-        repeated_combination: choices.one_in(4),
-        null_dimension: choices.one_in(4),
-    };
+    let tolerate =
+        Tolerate { repeated_combination: choices.one_in(4), null_dimension: choices.one_in(4) };
     let mut limits = Limits::default();
     match choices.below(25) {
         19 => limits.body_bytes = choices.below(4_096) as u64,
@@ -83,9 +79,7 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
         24 => limits.table_bytes = choices.below(1_000) as u64,
         _ => {}
     }
-    let window = choices
-        .one_in(4)
-        .then(|| Window::parse(START, END).expect("a window"));
+    let window = choices.one_in(4).then(|| Window::parse(START, END).expect("a window"));
     let hash_seed = u64::from(choices.byte());
     let options = AggregatorOptions::default()
         .group_by(group_by)
@@ -93,10 +87,7 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
         .limits(limits)
         .tolerate(tolerate)
         .hash_seed(hash_seed);
-    Setup {
-        dimensions,
-        options,
-    }
+    Setup { dimensions, options }
 }
 
 /// One error, or an oddity that is valid.
@@ -184,19 +175,12 @@ fn any_style(choices: &mut Choices<'_>, setup: &Setup) -> Style {
         choices.shuffle(&mut dimension_order);
     }
     let unknown = match choices.below(4) {
-        3 => (0..=choices.below(5))
-            .map(|number| any_unknown(choices, number))
-            .collect(),
+        3 => (0..=choices.below(5)).map(|number| any_unknown(choices, number)).collect(),
         _ => Vec::new(),
     };
     Style {
         space,
-        escapes: choices.pick(&[
-            Escapes::Needed,
-            Escapes::Needed,
-            Escapes::Some,
-            Escapes::All,
-        ]),
+        escapes: choices.pick(&[Escapes::Needed, Escapes::Needed, Escapes::Some, Escapes::All]),
         shuffled: choices.one_in(6),
         order,
         dimension_order,
@@ -216,15 +200,8 @@ fn any_unknown(choices: &mut Choices<'_>, number: usize) -> (Vec<u8>, usize) {
         "a_name_of_more_than_32_bytes_in_all",
     ]);
     // Most of them are strings, because strings can be predicted.
-    let kind = if choices.one_in(6) {
-        choices.below(UNKNOWN.len())
-    } else {
-        0
-    };
-    (
-        quoted(choices, &format!("{name}{number}"), Escapes::Needed),
-        kind,
-    )
+    let kind = if choices.one_in(6) { choices.below(UNKNOWN.len()) } else { 0 };
+    (quoted(choices, &format!("{name}{number}"), Escapes::Needed), kind)
 }
 
 /// Values of unknown fields. The empty text stands for a string.
@@ -397,9 +374,8 @@ fn unknown_value(choices: &mut Choices<'_>, kind: usize) -> Vec<u8> {
 }
 
 /// Lengths around the sizes of the blocks that are read at once.
-const LENGTHS: [usize; 24] = [
-    0, 1, 2, 7, 8, 9, 14, 15, 16, 17, 18, 23, 24, 30, 31, 32, 33, 34, 47, 48, 63, 64, 65, 70,
-];
+const LENGTHS: [usize; 24] =
+    [0, 1, 2, 7, 8, 9, 14, 15, 16, 17, 18, 23, 24, 30, 31, 32, 33, 34, 47, 48, 63, 64, 65, 70];
 
 const TEXTS: [&str; 14] = [
     "",
@@ -467,11 +443,7 @@ fn any_count(choices: &mut Choices<'_>, small: bool) -> Vec<u8> {
             u128::from(u64::from_le_bytes(word)) % 10_u128.pow(digits.min(16) as u32 + 1)
         }
     };
-    let zeros = if choices.one_in(8) {
-        choices.below(24)
-    } else {
-        0
-    };
+    let zeros = if choices.one_in(8) { choices.below(24) } else { 0 };
     format!("\"{}{count}\"", "0".repeat(zeros)).into_bytes()
 }
 
@@ -519,9 +491,7 @@ fn make_odd(choices: &mut Choices<'_>, fields: &mut Vec<(Vec<u8>, Json)>, oddity
     match oddity {
         Oddity::None | Oddity::RepeatedCombination | Oddity::Result => {}
         Oddity::Count => {
-            let counts = fields
-                .iter_mut()
-                .filter(|(_, value)| matches!(value, Json::Raw(_)));
+            let counts = fields.iter_mut().filter(|(_, value)| matches!(value, Json::Raw(_)));
             if let Some((_, value)) = counts.into_iter().nth(field % 3) {
                 *value = Json::Raw(odd_value(choices).into());
             }
@@ -657,16 +627,8 @@ fn gap(choices: &mut Choices<'_>, space: Space, indent: Option<usize>, out: &mut
             out.extend(std::iter::repeat_n(b' ', 2 * indent));
         }
         (Space::Any, _) => {
-            let spaces: [&[u8]; 8] = [
-                b"",
-                b"",
-                b" ",
-                b"\t",
-                b"\r\n",
-                b"\n\n",
-                b"    ",
-                b" \t \r \n ",
-            ];
+            let spaces: [&[u8]; 8] =
+                [b"", b"", b" ", b"\t", b"\r\n", b"\n\n", b"    ", b" \t \r \n "];
             out.extend_from_slice(choices.pick(&spaces));
         }
         _ => {}

@@ -23,11 +23,7 @@ impl Setup {
     pub(crate) fn kept(&self) -> Vec<String> {
         match &self.options.group_by {
             Some(kept) => kept.iter().map(ToString::to_string).collect(),
-            None => self
-                .dimensions
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect(),
+            None => self.dimensions.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 }
@@ -106,11 +102,7 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     let number = |from: usize, to: usize| {
         let digits = &body[from..to];
         let all = digits.iter().all(u8::is_ascii_digit);
-        all.then(|| {
-            digits
-                .iter()
-                .fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
-        })
+        all.then(|| digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0')))
     };
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     if marks.iter().any(|(at, mark)| body[*at] != *mark) {
@@ -144,10 +136,7 @@ fn not_json_at_all(body: &[u8]) -> Option<Code> {
             return Some(Code::TruncatedBody);
         }
     }
-    match body
-        .iter()
-        .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
-    {
+    match body.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
         None => Some(Code::EmptyBody),
         Some(b'<') => Some(Code::HtmlResponse),
         Some(_) => None,
@@ -159,19 +148,11 @@ fn not_json_at_all(body: &[u8]) -> Option<Code> {
 fn make_small(body: &mut [u8], at: usize) {
     let in_number = |byte: &&u8| is_of_number(byte);
     let start = at + 1 - body[..=at].iter().rev().take_while(in_number).count();
-    let end = at
-        + 1
-        + body[at + 1..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+    let end = at + 1 + body[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = &mut body[start..end];
     let exponent = number.iter().position(|byte| matches!(byte, b'e' | b'E'));
     let (mantissa, exponent) = number.split_at_mut(exponent.unwrap_or(number.len()));
-    exponent
-        .iter_mut()
-        .filter(|byte| byte.is_ascii_digit())
-        .for_each(|byte| *byte = b'0');
+    exponent.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = b'0');
     if mantissa.len() > 2 {
         mantissa.fill(b'0');
         mantissa[1] = b'.';
@@ -309,9 +290,7 @@ fn fail<T, E: serde::de::Error>(code: Code) -> Result<T, E> {
 /// `length` bytes.
 fn odd_digit(body: &[u8], length: usize) -> Option<usize> {
     let start = body.len().checked_sub(length)?;
-    let odd = body[start..]
-        .iter()
-        .position(|byte| !byte.is_ascii_hexdigit())?;
+    let odd = body[start..].iter().position(|byte| !byte.is_ascii_hexdigit())?;
     is_escaped_u(&body[..start]).then_some(start + odd)
 }
 
@@ -319,13 +298,7 @@ fn is_escaped_u(bytes: &[u8]) -> bool {
     let Some((b'u', before)) = bytes.split_last() else {
         return false;
     };
-    before
-        .iter()
-        .rev()
-        .take_while(|byte| **byte == b'\\')
-        .count()
-        % 2
-        == 1
+    before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
 /// A value at its place, with `depth` open containers around it.
@@ -535,9 +508,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
 
     fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
         // A whole document may be a number, so it isn't truncated then.
-        self.plain
-            .number
-            .set(!matches!(self.at, At::Root | At::Unknown));
+        self.plain.number.set(!matches!(self.at, At::Root | At::Unknown));
         self.scalar()
     }
 
@@ -559,11 +530,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         self.open(&[At::Counts])?;
-        let at = if self.at == At::Counts {
-            At::Entry
-        } else {
-            At::Unknown
-        };
+        let at = if self.at == At::Counts { At::Entry } else { At::Unknown };
         while elements.next_element_seed(self.inner(at))?.is_some() {}
         Ok(())
     }

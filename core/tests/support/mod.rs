@@ -11,10 +11,7 @@ pub(crate) const NEW_YEAR_MS: i64 = 1_767_225_600_000;
 
 /// Both clocks, `seconds` after the new year.
 pub(crate) fn at(seconds: u64) -> Now {
-    Now {
-        monotonic_ms: seconds * 1000,
-        unix_ms: NEW_YEAR_MS + seconds as i64 * 1000,
-    }
+    Now { monotonic_ms: seconds * 1000, unix_ms: NEW_YEAR_MS + seconds as i64 * 1000 }
 }
 
 /// A sandbox with seeded traffic and the demo credentials.
@@ -62,22 +59,14 @@ pub(crate) fn exchange<T>(
     sandbox: &mut Sandbox,
     now: Now,
 ) -> Result<()> {
-    let target = request
-        .url()
-        .strip_prefix(ADDRESS)
-        .expect("the sandbox's address");
+    let target = request.url().strip_prefix(ADDRESS).expect("the sandbox's address");
     let headers: Vec<(&str, &str)> = request.headers().collect();
     let body = request.body().unwrap_or_default();
     let response = sandbox.handle(request.method(), target, &headers, body, now);
-    let headers: Vec<(&str, &str)> = response
-        .headers
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
+    let headers: Vec<(&str, &str)> =
+        response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     if call.head(response.status, &headers)? {
-        let end = response
-            .cut_at
-            .map_or(response.body.len(), |at| at as usize);
+        let end = response.cut_at.map_or(response.body.len(), |at| at as usize);
         for chunk in response.body[..end].chunks(1024) {
             call.chunk(chunk)?;
         }

@@ -11,10 +11,7 @@ use tallyfold::{
 use super::{Given, check, check_error, list, load_table, number, run, text};
 
 /// This is long after all windows of the vectors.
-const NOW: Now = Now {
-    monotonic_ms: 0,
-    unix_ms: 2_000_000_000_000,
-};
+const NOW: Now = Now { monotonic_ms: 0, unix_ms: 2_000_000_000_000 };
 
 #[test]
 fn collects() {
@@ -24,18 +21,11 @@ fn collects() {
             Ok(collect) => collect,
             Err(error) => return check_error(case, &error),
         };
-        while let CollectStep::Drive(Drive {
-            task,
-            mut call,
-            window,
-        }) = collect.next(NOW)
-        {
+        while let CollectStep::Drive(Drive { task, mut call, window }) = collect.next(NOW) {
             asked.push(edges(window));
             // Its error comes again when it is settled.
             drop(drive(&mut call, case, window));
-            collect
-                .settle(task, &mut call, NOW)
-                .expect("it is under way");
+            collect.settle(task, &mut call, NOW).expect("it is under way");
         }
         assert_eq!(Value::from(asked), case["asked"]);
         check_end(case, &collect);

@@ -14,10 +14,7 @@ fn series() {
         Ok(series) => {
             let json: Value = serde_json::from_str(&series.to_json()).expect("JSON");
             assert_eq!(Some(&json), case.get("series"));
-            assert_eq!(
-                rows_of(&series),
-                rows_of_windows(&case["series"]["windows"])
-            );
+            assert_eq!(rows_of(&series), rows_of_windows(&case["series"]["windows"]));
         }
         Err(error) => check_error(case, &error),
     });
@@ -40,10 +37,7 @@ fn rates() {
 fn comparisons() {
     run("comparisons", |case| {
         let [before, after] = ["before", "after"].map(|side| load_table(&case[side]));
-        let outcome = compare(
-            &before.expect("a good table"),
-            &after.expect("a good table"),
-        );
+        let outcome = compare(&before.expect("a good table"), &after.expect("a good table"));
         let comparison = match outcome {
             Ok(comparison) => comparison,
             Err(error) => return check_error(case, &error),
@@ -97,11 +91,7 @@ fn rows_of(series: &Series) -> Vec<Value> {
         let values: Vec<&str> = row.values().collect();
         assert_eq!(column_values(series, at), values);
         let counts_of = series.counts();
-        let columns = [
-            counts_of.success()[at],
-            counts_of.errors()[at],
-            counts_of.filtered()[at],
-        ];
+        let columns = [counts_of.success()[at], counts_of.errors()[at], counts_of.filtered()[at]];
         assert_eq!(columns, [counts.success, counts.errors, counts.filtered]);
         let window_id = series.window_ids()[at];
         let window = series.windows()[window_id as usize];
@@ -136,11 +126,7 @@ fn rows_of_windows(windows: &Value) -> Vec<Value> {
 }
 
 fn check_rates(expected: &Value, rates: Rates) {
-    let rates = [
-        ("delivery", rates.delivery),
-        ("error", rates.error),
-        ("filter", rates.filter),
-    ];
+    let rates = [("delivery", rates.delivery), ("error", rates.error), ("filter", rates.filter)];
     for (name, rate) in rates {
         assert_eq!(bits(&expected[name]), rate.map(f64::to_bits), "{name}");
     }
@@ -159,38 +145,22 @@ fn check_comparison(expected: &Value, comparison: &Comparison) {
         let values: Vec<&str> = row.values().collect();
         assert_eq!(column_values(comparison, at), values);
         assert_eq!(row.presence(), comparison.presences()[at]);
-        assert!(
-            comparison
-                .positions(row.presence())
-                .any(|position| position == at)
-        );
-        let sides = [
-            (row.before(), comparison.before_counts()),
-            (row.after(), comparison.after_counts()),
-        ];
+        assert!(comparison.positions(row.presence()).any(|position| position == at));
+        let sides =
+            [(row.before(), comparison.before_counts()), (row.after(), comparison.after_counts())];
         let [before, after] = sides.map(|(counts, columns)| {
             let columns = [columns.success(), columns.errors(), columns.filtered()];
-            assert_eq!(
-                columns.map(|column| column[at]),
-                of_counts(counts.unwrap_or_default())
-            );
+            assert_eq!(columns.map(|column| column[at]), of_counts(counts.unwrap_or_default()));
             counts.map(|counts| digits(of_counts(counts)))
         });
-        let Deltas {
-            success,
-            errors,
-            filtered,
-        } = row.delta();
+        let Deltas { success, errors, filtered } = row.delta();
         let delta = digits([success, errors, filtered]);
         json!({
             "values": values, "presence": row.presence().as_str(),
             "before": before, "after": after, "delta": delta,
         })
     };
-    assert_eq!(
-        Value::from_iter(comparison.rows().map(row)),
-        expected["rows"]
-    );
+    assert_eq!(Value::from_iter(comparison.rows().map(row)), expected["rows"]);
 }
 
 fn of_counts(counts: Counts) -> [u64; 3] {
@@ -206,11 +176,7 @@ fn digits<N: ToString>([success, errors, filtered]: [N; 3]) -> Value {
 }
 
 fn check_shares(expected: &Value, shares: Shares) {
-    let Shares {
-        success,
-        errors,
-        filtered,
-    } = shares;
+    let Shares { success, errors, filtered } = shares;
     for (name, share) in Counts::NAMES.into_iter().zip([success, errors, filtered]) {
         assert_eq!(bits(&expected[name]), share.map(f64::to_bits), "{name}");
     }

@@ -65,9 +65,7 @@ fn stored(files: &Files) -> BTreeSet<Window> {
 /// The message of an error of a segment, without the segment's name and the advice.
 fn without_advice(error: &Error) -> String {
     let message = error.message();
-    let name = message
-        .find(" (in segment-0000")
-        .expect("the segment's name");
+    let name = message.find(" (in segment-0000").expect("the segment's name");
     message[..name].to_owned()
 }
 
@@ -95,11 +93,7 @@ fn a_month_killed_twenty_times_ends_with_the_table_of_an_unbroken_run() {
         let asked_before = world.asked.clone();
         let mut collect = resumed(&world, options(), &files);
         assert_eq!(collect.progress().done, before.len() as u32);
-        let life = if kills < 20 {
-            random.below(260)
-        } else {
-            u64::MAX
-        };
+        let life = if kills < 20 { random.below(260) } else { u64::MAX };
         let mut lived = 0;
         let ended = loop {
             if lived >= life {
@@ -134,11 +128,7 @@ fn a_month_killed_twenty_times_ends_with_the_table_of_an_unbroken_run() {
     assert_eq!(table, unbroken);
     assert_same_counts(&table, &world.truth(window(0, MONTH)));
     // Only what was lost with a process, or had failed, was asked for again.
-    assert!(
-        world.requests() < 2_880 * 106 / 100 + 20,
-        "{}",
-        world.requests()
-    );
+    assert!(world.requests() < 2_880 * 106 / 100 + 20, "{}", world.requests());
 }
 
 #[test]
@@ -182,10 +172,7 @@ fn what_was_not_asked_for_in_time_is_not_lost() {
     let mut files = Files::new();
     save(&mut collect, &mut files);
     assert!(files.len() > 2);
-    assert_eq!(
-        finished(&resumed(&world, options(), &files)),
-        finished(&collect)
-    );
+    assert_eq!(finished(&resumed(&world, options(), &files)), finished(&collect));
 }
 
 /// Sums that no table holds are no reason to lose what was read.
@@ -194,12 +181,7 @@ fn a_segment_ends_before_its_sums_overflow() {
     let mut world = World::empty();
     for hour in 0..3 {
         let timestamp = instant(hour * HOUR);
-        let event = event(
-            timestamp,
-            Outcome::Success,
-            ["a", "b", "c", ""],
-            u64::MAX / 2,
-        );
+        let event = event(timestamp, Outcome::Success, ["a", "b", "c", ""], u64::MAX / 2);
         world.sandbox.record(&event).expect("a good event");
     }
     let mut collect = resumed(&world, collect_options(3 * HOUR, "1h"), &Files::new());
@@ -290,15 +272,8 @@ fn a_checkpoint_outranks_what_the_caller_has() {
     }
     save(&mut collect, &mut files);
     // The first window is the same, the second reaches out of the stored one.
-    let partial = collect
-        .finish()
-        .expect_err("half of it")
-        .partial
-        .expect("half of it");
-    let longer = [
-        world.truth(window(0, HOUR)),
-        world.truth(window(HOUR, 3 * HOUR)),
-    ];
+    let partial = collect.finish().expect_err("half of it").partial.expect("half of it");
+    let longer = [world.truth(window(0, HOUR)), world.truth(window(HOUR, 3 * HOUR))];
     let longer = CountTable::merge_all(&longer).expect("different times");
     for (have, requests) in [(partial, 2), (longer, 2)] {
         let before = world.requests();
@@ -331,33 +306,19 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
     let files = two_segments(&mut world);
     let good = &files[&segment_name(1)];
     let refused = |json: &str| {
-        let mut collect = world
-            .client
-            .collect(collect_options(4 * HOUR, "1h"))
-            .expect("good options");
-        collect
-            .load(&segment_name(0), files[&segment_name(0)].as_bytes())
-            .expect("a good segment");
-        let error = collect
-            .load(&segment_name(1), json.as_bytes())
-            .expect_err("a refusal");
+        let mut collect =
+            world.client.collect(collect_options(4 * HOUR, "1h")).expect("good options");
+        collect.load(&segment_name(0), files[&segment_name(0)].as_bytes()).expect("a good segment");
+        let error = collect.load(&segment_name(1), json.as_bytes()).expect_err("a refusal");
         assert_eq!(collect.progress().done, 2, "nothing has changed");
-        collect
-            .load(&segment_name(1), good.as_bytes())
-            .expect("a good segment");
+        collect.load(&segment_name(1), good.as_bytes()).expect("a good segment");
         assert!(collect.finish().is_ok());
-        assert_eq!(
-            (error.code(), error.kind().as_str()),
-            (Code::InvalidCheckpoint, "config")
-        );
+        assert_eq!((error.code(), error.kind().as_str()), (Code::InvalidCheckpoint, "config"));
         error
     };
     for end in (0..good.len()).step_by(7) {
         let error = refused(&good[..end]);
-        assert!(
-            error.offset().is_some_and(|offset| offset <= end as u64),
-            "{error}"
-        );
+        assert!(error.offset().is_some_and(|offset| offset <= end as u64), "{error}");
         assert!(error.path().is_some());
     }
     assert_eq!(refused(&format!("{good}x")).path(), Some("$"));
@@ -384,10 +345,7 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
         "$.table.totals"
     );
     assert_eq!(
-        place(
-            "\"errors\":\"0\",\"filtered\"",
-            "\"errors\":\"x\",\"filtered\""
-        ),
+        place("\"errors\":\"0\",\"filtered\"", "\"errors\":\"x\",\"filtered\""),
         "$.table.windows[0].rows[1].errors"
     );
     let (from, to) = (instant(2 * HOUR), instant(2 * HOUR + 60));
@@ -416,17 +374,10 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
     let later = edges(instant(9 * HOUR), instant(10 * HOUR));
     assert_eq!(place(&fourth, &later), "$.table.windows[1]");
     assert_eq!(place("\"parts\":[]", "\"parts\":"), "$");
-    for parts in [
-        "[1]",
-        "[\"then\"]",
-        "null",
-        &format!("[\"{to}\"]"),
-        &format!("[\"{to}\",\"{to}\"]"),
-    ] {
-        assert_eq!(
-            place("\"parts\":[]", &format!("\"parts\":{parts}")),
-            "$.parts"
-        );
+    for parts in
+        ["[1]", "[\"then\"]", "null", &format!("[\"{to}\"]"), &format!("[\"{to}\",\"{to}\"]")]
+    {
+        assert_eq!(place("\"parts\":[]", &format!("\"parts\":{parts}")), "$.parts");
     }
 }
 
@@ -479,9 +430,7 @@ fn a_checkpoint_of_another_query_is_refused() {
 
     let elsewhere = Machine::new(options().cluster_endpoint("https://other.example"));
     let options = collect_options(4 * HOUR, "1h");
-    let mut collect = elsewhere
-        .and_then(|client| client.collect(options))
-        .expect("good options");
+    let mut collect = elsewhere.and_then(|client| client.collect(options)).expect("good options");
     let error = load(&mut collect, &files).expect_err("a refusal");
     assert_eq!(error.path(), Some("$.query.cluster"));
 
@@ -495,9 +444,7 @@ fn a_checkpoint_of_another_query_is_refused() {
     assert!(text.contains(wanted), "{text}");
 
     // It makes no difference whether the same dimensions are kept by default.
-    let options = collect_options(4 * HOUR, "1h")
-        .group_by(DIMENSIONS.to_vec())
-        .finest(step("1s"));
+    let options = collect_options(4 * HOUR, "1h").group_by(DIMENSIONS.to_vec()).finest(step("1s"));
     assert!(resumed(&world, options, &files).finish().is_ok());
 }
 
@@ -509,18 +456,13 @@ fn segments_are_loaded_in_order_and_before_the_start() {
     let mut load = |number: u64| {
         let name = segment_name(number);
         let json = files.get(&name).map_or("{}", String::as_str);
-        collect
-            .load(&name, json.as_bytes())
-            .map_err(|error| error.code())
+        collect.load(&name, json.as_bytes()).map_err(|error| error.code())
     };
     assert_eq!(load(1), Err(Code::InvalidArgument));
     assert_eq!(load(0), Ok(()));
     assert_eq!(load(0), Err(Code::InvalidArgument));
     assert_eq!(load(2), Err(Code::InvalidArgument));
-    assert!(matches!(
-        collect.next(world.now),
-        CollectStep::Drive(Drive { .. })
-    ));
+    assert!(matches!(collect.next(world.now), CollectStep::Drive(Drive { .. })));
     let late = collect.load(&segment_name(1), files[&segment_name(1)].as_bytes());
     assert_eq!(late.map_err(|error| error.code()), Err(Code::OutOfOrder));
 }
@@ -536,12 +478,7 @@ fn nothing_secret_is_stored_or_shown() {
     assert!(segment.json.contains(&identity));
     let shown = format!("{collect:?} {segment:?}");
     let demo = SandboxOptions::default();
-    let secrets = [
-        demo.client_secret.expose(),
-        &demo.control_audience,
-        "Bearer",
-        "token",
-    ];
+    let secrets = [demo.client_secret.expose(), &demo.control_audience, "Bearer", "token"];
     for secret in secrets {
         assert!(!segment.json.contains(secret), "{secret}");
         assert!(!shown.contains(secret), "{secret}");
@@ -550,11 +487,7 @@ fn nothing_secret_is_stored_or_shown() {
 
 /// The fault of a caller whose clock is ahead: the `Date` of each response is behind.
 fn behind(milliseconds: u32) -> Fault {
-    Fault {
-        effect: FaultEffect::Date { milliseconds },
-        endpoint: None,
-        every: Some(1),
-    }
+    Fault { effect: FaultEffect::Date { milliseconds }, endpoint: None, every: Some(1) }
 }
 
 #[test]

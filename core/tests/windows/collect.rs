@@ -28,13 +28,7 @@ fn ended(collect: &Collect) -> CollectError {
 }
 
 fn progress(collect: &Collect) -> [u32; 4] {
-    let Progress {
-        planned,
-        done,
-        failed,
-        under_way,
-        ..
-    } = collect.progress();
+    let Progress { planned, done, failed, under_way, .. } = collect.progress();
     [planned, done, failed, under_way]
 }
 
@@ -86,11 +80,7 @@ fn a_step_says_whether_a_worker_may_leave() {
     let steps: [CollectStep; 3] = std::array::from_fn(|_| collect.next(world.now));
     let [
         CollectStep::Drive(Drive { task, mut call, .. }),
-        CollectStep::Drive(Drive {
-            task: other_task,
-            call: mut other_call,
-            window: other_window,
-        }),
+        CollectStep::Drive(Drive { task: other_task, call: mut other_call, window: other_window }),
         CollectStep::Idle,
     ] = steps
     else {
@@ -106,10 +96,7 @@ fn a_step_says_whether_a_worker_may_leave() {
         assert_eq!(error.map_err(|error| error.code()), Err(Code::OutOfOrder));
     }
     // Nobody drove the other one.
-    assert_eq!(
-        collect.settle(task, &mut call, world.now),
-        Ok(Settled::GivenBack)
-    );
+    assert_eq!(collect.settle(task, &mut call, world.now), Ok(Settled::GivenBack));
     assert_eq!(progress(&collect), [2, 1, 0, 0]);
     world.run(&mut collect, |_| None);
     assert!(matches!(collect.next(world.now), CollectStep::Done));
@@ -121,10 +108,7 @@ fn a_cancelled_collect_gives_what_it_has_and_can_go_on() {
     let mut world = World::with_events(4 * HOUR, 100);
     let mut collect = start(&world, collect_options(4 * HOUR, "1h"));
     let error = ended(&collect);
-    assert_eq!(
-        (error.error.code(), error.partial),
-        (Code::OutOfOrder, None)
-    );
+    assert_eq!((error.error.code(), error.partial), (Code::OutOfOrder, None));
     assert_eq!(error.gaps, [window(0, 4 * HOUR)]);
     assert!(world.run_one(&mut collect, |_| None));
     let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) else {
@@ -136,10 +120,7 @@ fn a_cancelled_collect_gives_what_it_has_and_can_go_on() {
     assert_eq!(error.gaps, [window(HOUR, 4 * HOUR)]);
     let partial = error.partial.expect("one window");
     assert_same_counts(&partial, &world.truth(window(0, HOUR)));
-    assert_eq!(
-        collect.settle(task, &mut call, world.now),
-        Ok(Settled::GivenBack)
-    );
+    assert_eq!(collect.settle(task, &mut call, world.now), Ok(Settled::GivenBack));
     world.run(&mut collect, |_| None);
     let table = collect.finish().expect("a whole table");
     assert_same_counts(&table, &world.truth(window(0, 4 * HOUR)));
@@ -161,10 +142,7 @@ fn a_call_of_another_window_is_not_believed() {
     }
     let tasks = [calls[1].0, calls[0].0];
     for ((_, call, _), task) in calls.iter_mut().zip(tasks) {
-        assert_eq!(
-            collect.settle(task, call, world.now),
-            Ok(Settled::GivenBack)
-        );
+        assert_eq!(collect.settle(task, call, world.now), Ok(Settled::GivenBack));
     }
     world.run(&mut collect, |_| None);
     let table = collect.finish().expect("a whole table");
@@ -184,11 +162,8 @@ fn one_failing_window_leaves_the_others_and_only_its_gap_is_read_again() {
     let error = ended(&collect);
     assert_eq!(error.error.code(), Code::ServerError);
     assert_eq!(error.gaps, bad);
-    let failed: Vec<_> = error
-        .failures
-        .iter()
-        .map(|(window, error)| (*window, error.code()))
-        .collect();
+    let failed: Vec<_> =
+        error.failures.iter().map(|(window, error)| (*window, error.code())).collect();
     let codes = [Code::ServerError, Code::UnexpectedStatus];
     assert!(failed.into_iter().eq(bad.into_iter().zip(codes)));
     let told = error.to_string();
@@ -227,12 +202,7 @@ fn what_is_there_may_be_cut_otherwise_than_the_plan() {
     world.run(&mut collect, |_| None);
     assert_eq!(progress(&collect), [7, 7, 0, 0]);
     let asked: Vec<Window> = world.asked.keys().copied().collect();
-    let hours = [
-        (0, 600),
-        (HOUR, 2 * HOUR),
-        (4 * HOUR, 5 * HOUR),
-        (5 * HOUR, 6 * HOUR),
-    ];
+    let hours = [(0, 600), (HOUR, 2 * HOUR), (4 * HOUR, 5 * HOUR), (5 * HOUR, 6 * HOUR)];
     assert_eq!(asked, hours.map(|(start, end)| window(start, end)));
     let table = collect.finish().expect("a whole table");
     assert_same_counts(&table, &world.truth(window(0, 6 * HOUR)));
@@ -296,10 +266,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         let mut options = collect_options(HOUR, "15m");
         change(&mut options);
         let error = world.client.collect(options).expect_err("a refusal");
-        (
-            error.code(),
-            error.argument_name().expect("an argument").to_owned(),
-        )
+        (error.code(), error.argument_name().expect("an argument").to_owned())
     };
     assert_eq!(
         refused(|options| options.end = new_year()),
@@ -321,9 +288,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         assert_eq!(error.argument_name(), Some("part"));
     }
     let other = Machine::new(options().cluster_endpoint(None));
-    let collect = other
-        .expect("one API")
-        .collect(collect_options(HOUR, "15m"));
+    let collect = other.expect("one API").collect(collect_options(HOUR, "15m"));
     assert_eq!(collect.expect_err("no API").code(), Code::MissingArgument);
 }
 
@@ -368,26 +333,15 @@ fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
     let options = collect_options(HOUR, "15m").finest(step("5m"));
     let bad = window(900, 1_200);
     let mut collect = start(&world, options);
-    world.run(&mut collect, |window| {
-        window.contains(bad).then_some(Trouble::Timeout)
-    });
+    world.run(&mut collect, |window| window.contains(bad).then_some(Trouble::Timeout));
     let error = ended(&collect);
     assert_eq!(error.gaps, [bad]);
     assert_eq!(error.failures.len(), 1);
-    assert_eq!(
-        (error.failures[0].0, error.error.code()),
-        (bad, Code::TimedOut)
-    );
+    assert_eq!((error.failures[0].0, error.error.code()), (bad, Code::TimedOut));
     assert_eq!(progress(&collect), [5, 4, 1, 0]);
     let asked: Vec<Window> = world.asked.keys().copied().collect();
-    let edges = [
-        (0, 900),
-        (900, 1_200),
-        (900, 1_800),
-        (1_200, 1_800),
-        (1_800, 2_700),
-        (2_700, 3_600),
-    ];
+    let edges =
+        [(0, 900), (900, 1_200), (900, 1_800), (1_200, 1_800), (1_800, 2_700), (2_700, 3_600)];
     assert_eq!(asked, edges.map(|(start, end)| window(start, end)));
 }
 
@@ -421,19 +375,10 @@ fn a_service_that_never_answers_halves_no_window_and_is_left_in_time() {
     drop(world.truth(window(0, 900)));
     let mut collect = start(&world, impatient(collect_options(HOUR, "15m")));
     let seconds = run_in_silence(&mut world, &mut collect);
-    assert!(
-        (240..250).contains(&seconds),
-        "four windows twice: {seconds}"
-    );
+    assert!((240..250).contains(&seconds), "four windows twice: {seconds}");
     let error = ended(&collect);
-    assert_eq!(
-        (error.error.code(), error.failures.len()),
-        (Code::TimedOut, 4)
-    );
-    assert!(
-        error.to_string().contains("no response began in that time"),
-        "{error}"
-    );
+    assert_eq!((error.error.code(), error.failures.len()), (Code::TimedOut, 4));
+    assert!(error.to_string().contains("no response began in that time"), "{error}");
 
     let mut collect = start(&world, collect_options(HOUR, "15m"));
     let seconds = run_in_silence(&mut world, &mut collect);
@@ -450,9 +395,7 @@ fn a_window_alone_that_gets_no_answer_is_halved() {
     let mut world = World::with_events(2 * HOUR, 100);
     let mut collect = start(&world, collect_options(2 * HOUR, "30m"));
     let slow = window(1_800, 3_600);
-    world.run(&mut collect, |window| {
-        (window == slow).then_some(Trouble::Silence)
-    });
+    world.run(&mut collect, |window| (window == slow).then_some(Trouble::Silence));
     let table = collect.finish().expect("a whole table");
     assert_eq!(table.windows().len(), 5);
     assert_same_counts(&table, &world.truth(window(0, 2 * HOUR)));
@@ -505,18 +448,11 @@ fn a_refusal_ends_the_collect_at_once() {
         assert_eq!(windows, 4);
         assert_eq!(progress(&collect), [24, 2, 2, 0]);
         let error = ended(&collect);
-        assert_eq!(
-            error.error.code(),
-            code,
-            "what ended it outranks what failed before"
-        );
+        assert_eq!(error.error.code(), code, "what ended it outranks what failed before");
         assert_eq!(error.gaps, [window(HOUR, 2 * HOUR), window(3 * HOUR, DAY)]);
         let told = error.to_string();
         assert!(told.starts_with(code.as_str()), "{told}");
-        assert!(
-            told.contains("2 of 24 windows failed, and then: "),
-            "{told}"
-        );
+        assert!(told.contains("2 of 24 windows failed, and then: "), "{told}");
         assert!(told.contains("; `partial` has what was read"), "{told}");
     }
 }
@@ -544,11 +480,7 @@ fn eight_failures_in_a_row_end_the_collect_and_seven_do_not() {
 fn calls_that_outlive_the_end_are_kept() {
     let mut world = World::with_events(DAY, 200);
     let mut collect = start(&world, impatient(collect_options(DAY, "1h")));
-    let CollectStep::Drive(Drive {
-        task,
-        mut call,
-        window: first,
-    }) = collect.next(world.now)
+    let CollectStep::Drive(Drive { task, mut call, window: first }) = collect.next(world.now)
     else {
         panic!("a call")
     };
@@ -644,10 +576,7 @@ fn counts_that_were_read_early_are_provisional() {
     let mut collect = start(&world, options());
     world.now = at(4 * HOUR);
     world.run(&mut collect, |_| None);
-    assert_eq!(
-        collect.provisional(),
-        [window(2 * HOUR, 3 * HOUR), window(3 * HOUR, 4 * HOUR)]
-    );
+    assert_eq!(collect.provisional(), [window(2 * HOUR, 3 * HOUR), window(3 * HOUR, 4 * HOUR)]);
     assert!(collect.finish().is_ok());
 
     // Asked for a moment too early, or settled by a clock that was set back.
@@ -655,12 +584,7 @@ fn counts_that_were_read_early_are_provisional() {
     for (asked_ms, settled_ms, provisional) in [(0, 0, false), (-1, 0, true), (0, -1, true)] {
         let mut collect = start(&world, options());
         world.now.unix_ms = edge_ms + asked_ms;
-        let CollectStep::Drive(Drive {
-            task,
-            mut call,
-            window,
-        }) = collect.next(world.now)
-        else {
+        let CollectStep::Drive(Drive { task, mut call, window }) = collect.next(world.now) else {
             panic!("a call")
         };
         world.drive(&mut call, window, None);
@@ -715,12 +639,7 @@ fn a_month_with_faults_and_retries_is_exact() {
     world.client = client();
     let mut random = Random(31);
     let mut collect = start(&world, collect_options(MONTH, "15m"));
-    while let CollectStep::Drive(Drive {
-        task,
-        mut call,
-        window,
-    }) = collect.next(world.now)
-    {
+    while let CollectStep::Drive(Drive { task, mut call, window }) = collect.next(world.now) {
         world.drive_with(&mut call, window, || {
             fault(&mut random).filter(|trouble| !matches!(trouble, Trouble::Cut))
         });
@@ -778,20 +697,14 @@ fn a_response_without_a_date_settles_by_the_date_of_an_earlier_one() {
     world.now = at(2 * HOUR);
     // The wall clock is two hours ahead.
     let service_ms = world.now.unix_ms - 2 * 3_600_000;
-    let mut collect = world
-        .client
-        .collect(collect_options(HOUR, "15m"))
-        .expect("good options");
+    let mut collect = world.client.collect(collect_options(HOUR, "15m")).expect("good options");
     let mut responses = 0;
     while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
         responses += 1;
         let date = (responses < 4).then_some(service_ms);
         super::follow::answer_at(&mut world, &mut call, date);
         let settled = collect.settle(task, &mut call, world.now);
-        assert!(
-            matches!(settled, Ok(Settled::Kept { provisional: true })),
-            "{settled:?}"
-        );
+        assert!(matches!(settled, Ok(Settled::Kept { provisional: true })), "{settled:?}");
     }
     assert_eq!(responses, 4);
 }

@@ -42,11 +42,7 @@ fn read_due(
     let mut revisions = Vec::new();
     loop {
         match follow.next(world.now) {
-            FollowStep::Drive(Drive {
-                task,
-                mut call,
-                window,
-            }) => {
+            FollowStep::Drive(Drive { task, mut call, window }) => {
                 let trouble = trouble(window);
                 world.drive(&mut call, window, trouble);
                 match follow.settle(task, &mut call, world.now) {
@@ -90,11 +86,7 @@ impl RunningSum {
     fn add(&mut self, revision: &Revision) {
         for row in revision.changes.rows() {
             let values = row.values().map(str::to_owned).collect();
-            let Deltas {
-                success,
-                errors,
-                filtered,
-            } = row.delta();
+            let Deltas { success, errors, filtered } = row.delta();
             add(&mut self.sums, values, [success, errors, filtered]);
         }
         for (values, counts) in sums_of(&revision.table) {
@@ -125,19 +117,11 @@ fn add(sums: &mut Sums, values: Vec<String>, counts: [i128; 3]) {
 
 fn sums_of(table: &CountTable) -> Sums {
     let row = |row: tallyfold::Row<'_, CountTable>| {
-        let Counts {
-            success,
-            errors,
-            filtered,
-        } = row.counts();
+        let Counts { success, errors, filtered } = row.counts();
         let values = row.values().map(str::to_owned).collect();
         (values, [success, errors, filtered].map(i128::from))
     };
-    table
-        .rows()
-        .map(row)
-        .filter(|(_, sum)| *sum != [0; 3])
-        .collect()
+    table.rows().map(row).filter(|(_, sum)| *sum != [0; 3]).collect()
 }
 
 /// Events come late, but no later than windows settle.
@@ -194,11 +178,7 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
     let mut world = World::empty();
     world.now = at(0);
     let options = |state| {
-        options("15m")
-            .end(instant(WEEK))
-            .delay_ms(20_000)
-            .reread_ms(reread_ms)
-            .state(state)
+        options("15m").end(instant(WEEK)).delay_ms(20_000).reread_ms(reread_ms).state(state)
     };
     let mut followed = follow(&world, options(None));
     let mut stops = 0;
@@ -246,15 +226,9 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
             None => break,
         }
     }
-    assert!(
-        steps > 500 && corrections > 100,
-        "{steps} steps, {corrections} corrections"
-    );
+    assert!(steps > 500 && corrections > 100, "{steps} steps, {corrections} corrections");
     assert_eq!(stops > 50, is_stopped);
-    assert!(
-        most_open < 30,
-        "only provisional windows are remembered: {most_open}"
-    );
+    assert!(most_open < 30, "only provisional windows are remembered: {most_open}");
     assert_eq!(sum.settled.len(), 672);
     assert!(sum.settled.values().all(|settled| *settled));
     assert_eq!(sum.sums, sums_of(&world.truth(window(0, WEEK))));
@@ -303,15 +277,10 @@ fn a_window_settles_early_when_two_readings_are_equal_if_asked_to() {
     let early = options("15m").settle_when_unchanged(true);
     let mut follow = follow(&world, early);
     let first = window(0, 900);
-    assert_eq!(
-        read_due(&mut world, &mut follow, |_| None),
-        (vec![], Some(1_000))
-    );
+    assert_eq!(read_due(&mut world, &mut follow, |_| None), (vec![], Some(1_000)));
     pass(&mut world, 1_000);
     let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
-    let [one] = revisions.as_slice() else {
-        panic!("one reading")
-    };
+    let [one] = revisions.as_slice() else { panic!("one reading") };
     assert!(!one.settled && wait == Some(900_000));
     assert_same_counts(&one.table, &world.truth(first));
     assert_eq!(one.changes.after_totals(), one.table.totals());
@@ -322,18 +291,11 @@ fn a_window_settles_early_when_two_readings_are_equal_if_asked_to() {
     let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
     assert_eq!(windows_of(&revisions), [first, window(900, 1_800)]);
     assert!(!revisions[0].settled && revisions[0].changes.rows().len() == 1);
-    assert_eq!(
-        revisions[1].table.len(),
-        0,
-        "a window without events is known to be so"
-    );
+    assert_eq!(revisions[1].table.len(), 0, "a window without events is known to be so");
 
     pass(&mut world, 900_000);
     let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
-    assert_eq!(
-        windows_of(&revisions),
-        [first, window(900, 1_800), window(1_800, 2_700)]
-    );
+    assert_eq!(windows_of(&revisions), [first, window(900, 1_800), window(1_800, 2_700)]);
     for revision in &revisions[..2] {
         assert!(revision.settled && revision.changes.total_delta() == Deltas::default());
     }
@@ -346,10 +308,7 @@ fn equal_readings_settle_a_window_only_if_they_are_its_length_apart() {
     let mut world = World::empty();
     world.record(0, &mut Random(1));
     world.now = at(15 * 60);
-    let quick = options("15m")
-        .reread_ms(1_000)
-        .end(instant(15 * 60))
-        .settle_when_unchanged(true);
+    let quick = options("15m").reread_ms(1_000).end(instant(15 * 60)).settle_when_unchanged(true);
     let mut follow = follow(&world, quick);
     let mut readings = 0;
     for second in 0..=900 {
@@ -374,11 +333,7 @@ fn a_window_is_read_until_its_settle_time_is_over() {
             world.record(1, &mut Random(1));
         }
         let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
-        assert_eq!(
-            revisions[0].settled,
-            quarter == 4,
-            "after {quarter} quarters"
-        );
+        assert_eq!(revisions[0].settled, quarter == 4, "after {quarter} quarters");
         pass(&mut world, 15 * 60 * 1_000);
     }
     assert!(follow.provisional().is_empty());
@@ -409,10 +364,7 @@ fn a_window_that_goes_on_changing_settles_by_age() {
 #[test]
 fn the_first_and_the_last_window_may_be_short() {
     let mut world = World::with_events(HOUR, 50);
-    let mut follow = follow(
-        &world,
-        options("15m").start(instant(100)).end(instant(2_000)),
-    );
+    let mut follow = follow(&world, options("15m").start(instant(100)).end(instant(2_000)));
     let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
     assert_eq!(wait, None);
     let windows = [window(100, 900), window(900, 1_800), window(1_800, 2_000)];
@@ -453,9 +405,8 @@ fn a_process_that_slept_catches_up_in_order() {
     // The monotonic clock may stand still while the machine sleeps.
     world.now.unix_ms += 6 * HOUR as i64 * 1_000;
     let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
-    let windows: Vec<Window> = (0..25)
-        .map(|index| window(index * 900, index * 900 + 900))
-        .collect();
+    let windows: Vec<Window> =
+        (0..25).map(|index| window(index * 900, index * 900 + 900)).collect();
     assert_eq!(windows_of(&revisions), windows);
     assert_eq!(wait, Some(900_000));
     // Those of the last hour may still change.
@@ -478,11 +429,7 @@ fn a_wall_clock_that_is_set_back_makes_it_wait() {
     world.now.unix_ms -= DAY as i64 * 1_000;
     for _ in 0..5 {
         let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
-        assert_eq!(
-            (revisions.len(), wait),
-            (0, Some(900_000)),
-            "no wait is longer than a window"
-        );
+        assert_eq!((revisions.len(), wait), (0, Some(900_000)), "no wait is longer than a window");
         pass(&mut world, 900_000);
     }
     world.now.unix_ms += DAY as i64 * 1_000;
@@ -496,30 +443,20 @@ fn a_wall_clock_that_is_set_back_makes_it_wait() {
 fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
     let mut world = World::with_events(DAY, 300);
     world.now = at(900);
-    let mut follow = follow(
-        &world,
-        options("15m").reread_ms(60_000).settle_when_unchanged(true),
-    );
+    let mut follow = follow(&world, options("15m").reread_ms(60_000).settle_when_unchanged(true));
     let first = window(0, 900);
     let fail = |_| Some(Trouble::Status(500));
     for _ in 0..3 {
-        assert_eq!(
-            read_due(&mut world, &mut follow, fail),
-            (vec![], Some(60_000))
-        );
+        assert_eq!(read_due(&mut world, &mut follow, fail), (vec![], Some(60_000)));
         pass(&mut world, 60_000);
     }
     let FollowStep::Drive(Drive { task, mut call, .. }) = follow.next(world.now) else {
         panic!("a call")
     };
     world.drive(&mut call, first, Some(Trouble::Status(403)));
-    let error = follow
-        .settle(task, &mut call, world.now)
-        .expect_err("a refusal");
+    let error = follow.settle(task, &mut call, world.now).expect_err("a refusal");
     assert_eq!(error.code(), Code::Forbidden);
-    let error = follow
-        .settle(task, &mut call, world.now)
-        .expect_err("it was settled");
+    let error = follow.settle(task, &mut call, world.now).expect_err("it was settled");
     assert_eq!(error.code(), Code::OutOfOrder);
     assert_eq!(follow.provisional(), [first]);
     pass(&mut world, 60_000);
@@ -551,12 +488,7 @@ fn windows_that_fail_for_days_are_tried_ever_more_rarely() {
         of_days.push(world.requests() - before);
     }
     // 96 windows close each day, and each is tried about ten times until it has settled.
-    assert!(
-        of_days
-            .iter()
-            .all(|requests| (96..1_600).contains(requests)),
-        "{of_days:?}"
-    );
+    assert!(of_days.iter().all(|requests| (96..1_600).contains(requests)), "{of_days:?}");
     while follow.provisional().len() > 4 {
         let (_, wait) = read_due(&mut world, &mut follow, |_| None);
         pass(&mut world, wait.expect("an endless follow"));
@@ -574,12 +506,7 @@ fn after_an_outage_all_windows_are_read_soon() {
     }
     // For a moment, the clock is a year ahead.
     world.now.unix_ms += 365 * DAY as i64 * 1_000;
-    if let FollowStep::Drive(Drive {
-        task,
-        mut call,
-        window,
-    }) = follow.next(world.now)
-    {
+    if let FollowStep::Drive(Drive { task, mut call, window }) = follow.next(world.now) {
         world.drive(&mut call, window, Some(Trouble::Cut));
         assert!(follow.settle(task, &mut call, world.now).is_err());
     }
@@ -614,11 +541,7 @@ fn a_slow_service_does_not_keep_new_windows_waiting() {
     let mut follow = follow(&world, options("1m"));
     while world.now.unix_ms < at(3 * HOUR).unix_ms {
         match follow.next(world.now) {
-            FollowStep::Drive(Drive {
-                task,
-                mut call,
-                window,
-            }) => {
+            FollowStep::Drive(Drive { task, mut call, window }) => {
                 pass(&mut world, 2_000);
                 world.drive(&mut call, window, None);
                 let revision = follow.settle(task, &mut call, world.now);
@@ -645,10 +568,7 @@ fn a_closed_call_gives_its_window_back() {
     let (task, mut call, first) = drive();
     let (_, _lost, second) = drive();
     assert_eq!([first, second], [window(0, 900), window(900, 1_800)]);
-    assert!(matches!(
-        follow.next(world.now),
-        FollowStep::Wait { ms: 900_000 }
-    ));
+    assert!(matches!(follow.next(world.now), FollowStep::Wait { ms: 900_000 }));
     call.close();
     assert_eq!(follow.settle(task, &mut call, world.now), Ok(None));
     let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
@@ -668,9 +588,7 @@ fn waits_fit_a_timer_and_a_start_may_be_far_ahead() {
                 .delay_ms(u64::MAX)
                 .settle_ms(u64::MAX),
         );
-        let FollowStep::Wait { ms } = follow.next(world.now) else {
-            panic!("a wait")
-        };
+        let FollowStep::Wait { ms } = follow.next(world.now) else { panic!("a wait") };
         assert_eq!(ms, longest);
     }
 }
@@ -705,28 +623,16 @@ fn wrong_arguments_are_refused() {
         let mut options = options("15m");
         change(&mut options);
         let error = world.client.follow(&options).expect_err("a refusal");
-        (
-            error.code(),
-            error.argument_name().expect("an argument").to_owned(),
-        )
+        (error.code(), error.argument_name().expect("an argument").to_owned())
     };
     let empty = |options: &mut FollowOptions| options.end = Some(new_year());
     assert_eq!(refused(empty), (Code::InvalidWindow, "start".to_owned()));
     let reread = |options: &mut FollowOptions| options.reread_ms = Some(0);
-    assert_eq!(
-        refused(reread),
-        (Code::InvalidArgument, "reread_ms".to_owned())
-    );
+    assert_eq!(refused(reread), (Code::InvalidArgument, "reread_ms".to_owned()));
     let unknown = |options: &mut FollowOptions| options.group_by = Some(vec![Dimension::WriteKey]);
-    assert_eq!(
-        refused(unknown),
-        (Code::UnknownDimension, "group_by".to_owned())
-    );
+    assert_eq!(refused(unknown), (Code::UnknownDimension, "group_by".to_owned()));
     let client = tallyfold::Machine::new(client_options().cluster_endpoint(None));
-    let error = client
-        .expect("one API")
-        .follow(&options("15m"))
-        .expect_err("no API");
+    let error = client.expect("one API").follow(&options("15m")).expect_err("no API");
     assert_eq!(error.code(), Code::MissingArgument);
 }
 
@@ -737,11 +643,7 @@ fn a_state_keeps_for_how_long_counts_were_the_same() {
     let mut world = World::empty();
     world.now = at(900);
     let options = |state| {
-        options("15m")
-            .reread_ms(300_000)
-            .settle_when_unchanged(true)
-            .end(instant(900))
-            .state(state)
+        options("15m").reread_ms(300_000).settle_when_unchanged(true).end(instant(900)).state(state)
     };
     let mut followed = follow(&world, options(None));
     let mut settled = Vec::new();
@@ -827,10 +729,7 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
     let changes: [(Change, &str); 4] = [
         (|options| options.window = step("5m"), "$.query.window"),
         (|options| options.dimensions.reverse(), "$.query.dimensions"),
-        (
-            |options| options.group_by = Some(vec![]),
-            "$.query.group_by",
-        ),
+        (|options| options.group_by = Some(vec![]), "$.query.group_by"),
         (
             |options| {
                 options.metric = Metric::EventIngestion;
@@ -883,10 +782,7 @@ fn a_state_without_one_of_its_fields_is_refused() {
         let options = options("15m").state(sealed(&torn));
         let error = world.client.follow(&options).expect_err(name);
         assert_eq!(error.code(), Code::InvalidCheckpoint, "{name}");
-        assert!(
-            error.offset().is_none_or(|offset| offset < 1_000),
-            "{error}"
-        );
+        assert!(error.offset().is_none_or(|offset| offset < 1_000), "{error}");
     }
 }
 
@@ -981,14 +877,10 @@ pub(crate) fn answer_at(
         let target = request.url().strip_prefix(ADDRESS).expect("an address");
         let headers: Vec<(&str, &str)> = request.headers().collect();
         let body = request.body().unwrap_or_default();
-        let response = world
-            .sandbox
-            .handle(request.method(), target, &headers, body, world.now);
+        let response = world.sandbox.handle(request.method(), target, &headers, body, world.now);
         let date = date.as_deref().map(|date| ("date", date));
-        let headers: Vec<(&str, &str)> = [("content-type", "application/json")]
-            .into_iter()
-            .chain(date)
-            .collect();
+        let headers: Vec<(&str, &str)> =
+            [("content-type", "application/json")].into_iter().chain(date).collect();
         assert!(call.head(response.status, &headers).expect("a good head"));
         call.chunk(&response.body).expect("a good body");
         call.end().expect("a whole body");
@@ -1016,17 +908,12 @@ fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u3
     let mut followed = follow(&world, options(None));
     let (mut sum, mut requests) = (RunningSum::default(), 0);
     loop {
-        while events
-            .last()
-            .is_some_and(|(seen_ms, _)| *seen_ms <= true_ms)
-        {
+        while events.last().is_some_and(|(seen_ms, _)| *seen_ms <= true_ms) {
             let (_, ms) = events.pop().expect("it was there");
             world.record_one(ms);
         }
-        world.now = Now {
-            monotonic_ms: true_ms,
-            unix_ms: NEW_YEAR_MS + true_ms as i64 + ahead(true_ms),
-        };
+        world.now =
+            Now { monotonic_ms: true_ms, unix_ms: NEW_YEAR_MS + true_ms as i64 + ahead(true_ms) };
         match followed.next(world.now) {
             FollowStep::Drive(Drive { task, mut call, .. }) => {
                 answer_at(&mut world, &mut call, NEW_YEAR_MS + true_ms as i64);
@@ -1062,16 +949,10 @@ fn a_response_without_a_date_settles_by_the_date_of_an_earlier_one() {
         while let FollowStep::Drive(Drive { task, mut call, .. }) = follow.next(world.now) {
             let service_ms = NEW_YEAR_MS + minute as i64 * 60_000;
             answer_at(&mut world, &mut call, (minute == 16).then_some(service_ms));
-            let revision = follow
-                .settle(task, &mut call, world.now)
-                .expect("a response");
+            let revision = follow.settle(task, &mut call, world.now).expect("a response");
             if let Some(revision) = revision.filter(|revision| revision.settled) {
                 let end_ms = revision.window.end().unix_ms();
-                assert!(
-                    end_ms + 3_600_000 <= service_ms,
-                    "{:?} at {minute}",
-                    revision.window
-                );
+                assert!(end_ms + 3_600_000 <= service_ms, "{:?} at {minute}", revision.window);
                 settled.push(revision.window);
             }
         }
@@ -1121,17 +1002,8 @@ fn a_wall_clock_that_is_ahead_settles_nothing_too_early() {
         ("by two hours", |_| 7_200_000),
         ("always", |_| AHEAD),
         ("by a day", |_| 24 * 3_600_000),
-        (
-            "from a moment on",
-            |ms| if ms > 7_000_000 { AHEAD } else { 0 },
-        ),
-        ("for a while", |ms| {
-            if (7_000_000..9_000_000).contains(&ms) {
-                AHEAD
-            } else {
-                0
-            }
-        }),
+        ("from a moment on", |ms| if ms > 7_000_000 { AHEAD } else { 0 }),
+        ("for a while", |ms| if (7_000_000..9_000_000).contains(&ms) { AHEAD } else { 0 }),
         ("more and more", |ms| ms as i64 / 2),
     ] {
         let (stopped, _) = follow_ahead(ahead, true);
@@ -1178,37 +1050,22 @@ fn lost_calls_are_given_back() {
 /// reading, once that second is surely over.
 #[test]
 fn the_last_second_of_the_settle_time_must_be_over() {
-    for (early_ms, settle_ms) in [
-        (1, 0),
-        (999, 0),
-        (1_000, 0),
-        (1, 3_600_000),
-        (500, 3_600_000),
-    ] {
+    for (early_ms, settle_ms) in [(1, 0), (999, 0), (1_000, 0), (1, 3_600_000), (500, 3_600_000)] {
         let mut world = World::with_events(HOUR, 20);
-        let options = options("5m")
-            .end(instant(300))
-            .reread_ms(120_000)
-            .settle_ms(settle_ms);
+        let options = options("5m").end(instant(300)).reread_ms(120_000).settle_ms(settle_ms);
         let mut followed = follow(&world, options);
         let mut true_ms = 300_000 + settle_ms - early_ms;
         let mut read_ms = Vec::new();
         loop {
-            world.now = Now {
-                monotonic_ms: true_ms,
-                unix_ms: NEW_YEAR_MS + true_ms as i64 + 5_000,
-            };
+            world.now =
+                Now { monotonic_ms: true_ms, unix_ms: NEW_YEAR_MS + true_ms as i64 + 5_000 };
             match followed.next(world.now) {
                 FollowStep::Drive(Drive { task, mut call, .. }) => {
                     read_ms.push(true_ms);
                     answer_at(&mut world, &mut call, NEW_YEAR_MS + true_ms as i64);
                     let revision = followed.settle(task, &mut call, world.now);
                     let revision = revision.expect("a good response").expect("it has ended");
-                    assert_eq!(
-                        revision.settled,
-                        read_ms.len() == 2,
-                        "{early_ms} {read_ms:?}"
-                    );
+                    assert_eq!(revision.settled, read_ms.len() == 2, "{early_ms} {read_ms:?}");
                 }
                 FollowStep::Wait { ms } => true_ms += u64::from(ms),
                 FollowStep::Failed(error) => panic!("{error}"),
@@ -1223,17 +1080,11 @@ fn the_last_second_of_the_settle_time_must_be_over() {
 #[test]
 fn a_date_that_stands_still_is_not_polled() {
     let mut world = World::with_events(HOUR, 20);
-    let options = options("5m")
-        .end(instant(300))
-        .reread_ms(120_000)
-        .settle_ms(0);
+    let options = options("5m").end(instant(300)).reread_ms(120_000).settle_ms(0);
     let mut followed = follow(&world, options);
     let (mut ms, mut waits) = (305_000, Vec::new());
     while waits.len() < 4 {
-        world.now = Now {
-            monotonic_ms: ms,
-            unix_ms: NEW_YEAR_MS + ms as i64,
-        };
+        world.now = Now { monotonic_ms: ms, unix_ms: NEW_YEAR_MS + ms as i64 };
         match followed.next(world.now) {
             FollowStep::Drive(Drive { task, mut call, .. }) => {
                 answer_at(&mut world, &mut call, NEW_YEAR_MS + 299_000);
@@ -1253,33 +1104,20 @@ fn a_date_that_stands_still_is_not_polled() {
 /// One response has an old `Date`, for example from a cache or another server. The next response corrects the clock.
 #[test]
 fn an_old_date_delays_the_next_request_by_no_more_than_an_interval() {
-    for (old_ms, reread_ms) in [
-        (120_000, 30_000),
-        (300_000, 60_000),
-        (7_200_000, 300_000),
-        (3_600_000, 60_000),
-    ] {
+    for (old_ms, reread_ms) in
+        [(120_000, 30_000), (300_000, 60_000), (7_200_000, 300_000), (3_600_000, 60_000)]
+    {
         let mut world = World::with_events(DAY, 200);
         let options = options("5m").end(instant(4 * HOUR)).reread_ms(reread_ms);
         let mut followed = follow(&world, options);
         let (mut true_ms, mut last_ms, mut was_old, mut settled) = (HOUR * 1_000, None, false, 0);
         loop {
-            world.now = Now {
-                monotonic_ms: true_ms,
-                unix_ms: NEW_YEAR_MS + true_ms as i64,
-            };
+            world.now = Now { monotonic_ms: true_ms, unix_ms: NEW_YEAR_MS + true_ms as i64 };
             match followed.next(world.now) {
-                FollowStep::Drive(Drive {
-                    task,
-                    mut call,
-                    window,
-                }) => {
+                FollowStep::Drive(Drive { task, mut call, window }) => {
                     let waited_ms = true_ms - last_ms.replace(true_ms).unwrap_or(true_ms);
                     let most_ms = reread_ms.min(300_000);
-                    assert!(
-                        waited_ms <= most_ms,
-                        "{old_ms}: {waited_ms} ms without a request"
-                    );
+                    assert!(waited_ms <= most_ms, "{old_ms}: {waited_ms} ms without a request");
                     let is_old = window.start() == instant(2 * HOUR) && !was_old;
                     was_old |= is_old;
                     let old_ms = if is_old { old_ms } else { 0 };

@@ -104,9 +104,8 @@ fn what_may_change_is_kept_by_itself() {
     let options = || keeping("total", collect_options(6 * HOUR, "1h"));
     let mut files = Files::new();
     let mut collect = resumed(&world, options(), &files);
-    world.run(&mut collect, |of| {
-        (of == window(2 * HOUR, 3 * HOUR)).then_some(Trouble::Status(400))
-    });
+    world
+        .run(&mut collect, |of| (of == window(2 * HOUR, 3 * HOUR)).then_some(Trouble::Status(400)));
     save(&mut collect, &mut files);
     let ended = collect.finish().expect_err("a window is missing");
     let partial = ended.partial.expect("the others");
@@ -141,11 +140,7 @@ fn days_of_a_month_that_was_killed_are_exact() {
     let mut asked = 0;
     let table = loop {
         let mut collect = resumed(&world, options(), &files);
-        let life = if asked < 2_500 {
-            40 + random.below(300)
-        } else {
-            u64::MAX
-        };
+        let life = if asked < 2_500 { 40 + random.below(300) } else { u64::MAX };
         for _ in 0..life {
             let trouble = (random.below(40) == 0).then(|| match random.below(3) {
                 0 => Trouble::Timeout,
@@ -165,9 +160,7 @@ fn days_of_a_month_that_was_killed_are_exact() {
             break table;
         }
     };
-    let days: Vec<Window> = (0..30)
-        .map(|day| window(day * DAY, (day + 1) * DAY))
-        .collect();
+    let days: Vec<Window> = (0..30).map(|day| window(day * DAY, (day + 1) * DAY)).collect();
     assert_eq!(table.windows(), days);
     for day in &days {
         assert_same_counts(&sum_of(&table, *day), &world.truth(*day));
@@ -179,12 +172,7 @@ fn days_of_a_month_that_was_killed_are_exact() {
 /// The last two days, every six hours: what was read is read once, and what is old is dropped or kept.
 #[test]
 fn a_range_that_moves_is_read_once() {
-    for (keep, drop_old) in [
-        ("windows", false),
-        ("windows", true),
-        ("1h", false),
-        ("1h", true),
-    ] {
+    for (keep, drop_old) in [("windows", false), ("windows", true), ("1h", false), ("1h", true)] {
         let mut world = World::with_events(8 * DAY, 1_500);
         let mut files = Files::new();
         let mut sizes = Vec::new();
@@ -213,9 +201,7 @@ fn a_range_that_moves_is_read_once() {
         let grown = sizes[19] > sizes[9] * 3 / 2;
         assert_eq!(grown, !drop_old, "{keep}: {sizes:?}");
         // An earlier range still uses what was not dropped.
-        let early = keeping(keep, collect_options(DAY, "15m"))
-            .start(new_year())
-            .end(instant(DAY));
+        let early = keeping(keep, collect_options(DAY, "15m")).start(new_year()).end(instant(DAY));
         let done = resumed(&world, early, &files).progress().done;
         assert_eq!(done > 90, !drop_old, "{keep}: {done}");
     }
@@ -226,9 +212,7 @@ fn a_range_that_moves_is_read_once() {
 fn a_kept_step_that_reaches_out_of_the_range_stays_stored() {
     let mut world = World::with_events(3 * DAY, 300);
     let range = |from: u64, to: u64| {
-        keeping("1d", collect_options(DAY, "1h"))
-            .start(instant(from))
-            .end(instant(to))
+        keeping("1d", collect_options(DAY, "1h")).start(instant(from)).end(instant(to))
     };
     let mut files = Files::new();
     for (from, to, asked) in [(0, 2 * DAY, 48), (12 * HOUR, 3 * DAY, 36), (0, 3 * DAY, 0)] {
@@ -254,18 +238,12 @@ fn too_much_memory_ends_a_collect_and_names_what_to_do() {
     let advice = "add windows up by keep, such as 1h, 1d or total";
     assert!(ended.error.message().ends_with(advice), "{}", ended.error);
     let message = ended.error.message();
-    assert!(
-        message.contains("keep") && message.contains("8000 bytes"),
-        "{message}"
-    );
+    assert!(message.contains("keep") && message.contains("8000 bytes"), "{message}");
     let partial = ended.partial.expect("what was read");
     assert!(world.requests() < 90 && partial.windows().len() == world.requests() as usize);
     let mut less = resumed(&world, options(8_000, "total"), &Files::new());
     world.run(&mut less, |_| None);
-    assert_same_counts(
-        &less.finish().expect("a whole table"),
-        &world.truth(window(0, DAY)),
-    );
+    assert_same_counts(&less.finish().expect("a whole table"), &world.truth(window(0, DAY)));
 }
 
 /// The memory of responses that are being read counts, too: a large window is read while no other is.
@@ -307,10 +285,7 @@ fn a_window_that_needs_more_than_its_share_is_read_alone() {
         }
     }
     assert_eq!((large, most), (2, 4));
-    assert_same_counts(
-        &collect.finish().expect("a whole table"),
-        &world.truth(window(0, HOUR)),
-    );
+    assert_same_counts(&collect.finish().expect("a whole table"), &world.truth(window(0, HOUR)));
 
     // What does not fit even alone ends the collect with the limit's own error.
     let mut collect = resumed(&world, options(2 << 20), &Files::new());
@@ -333,27 +308,17 @@ fn an_error_of_a_segment_names_its_file_and_what_to_do() {
     let refused = |keep: &str, json: &str| -> Error {
         let options = keeping(keep, collect_options(2 * HOUR, "1h"));
         let mut collect = world.client.collect(options).expect("good options");
-        collect
-            .load(&place, json.as_bytes())
-            .expect_err("a refusal")
+        collect.load(&place, json.as_bytes()).expect_err("a refusal")
     };
     for error in [refused("total", json), refused("windows", &json[..99])] {
         assert_eq!(error.code(), Code::InvalidCheckpoint);
         let message = error.message();
         assert!(message.contains(&place), "{message}");
-        assert!(
-            message.contains("use another checkpoint, or remove this segment"),
-            "{message}"
-        );
+        assert!(message.contains("use another checkpoint, or remove this segment"), "{message}");
     }
-    let mut collect = world
-        .client
-        .collect(collect_options(2 * HOUR, "1h"))
-        .expect("good options");
+    let mut collect = world.client.collect(collect_options(2 * HOUR, "1h")).expect("good options");
     assert_eq!(collect.load(&place, json.as_bytes()), Ok(()));
-    let wrong = collect
-        .load("/var/lib/counts/x.json", json.as_bytes())
-        .expect_err("another name");
+    let wrong = collect.load("/var/lib/counts/x.json", json.as_bytes()).expect_err("another name");
     assert_eq!(wrong.code(), Code::InvalidArgument);
 }
 
@@ -374,10 +339,7 @@ fn loading_changes_nothing_that_is_stored() {
         assert_eq!(files, stored);
         let names: BTreeSet<&String> = files.keys().collect();
         assert_eq!(names.len(), if keep == "6h" { 6 } else { 1 });
-        assert!(
-            load(&mut again, &files).is_err(),
-            "each segment is loaded once"
-        );
+        assert!(load(&mut again, &files).is_err(), "each segment is loaded once");
     }
 }
 
@@ -386,12 +348,7 @@ fn loading_changes_nothing_that_is_stored() {
 fn a_kept_step_whose_sums_overflow_does_not_spoil_the_checkpoint() {
     let mut world = World::empty();
     for hour in 0..3 {
-        let counts = event(
-            instant(hour * HOUR),
-            Outcome::Success,
-            ["a", "b", "c", "d"],
-            1 << 63,
-        );
+        let counts = event(instant(hour * HOUR), Outcome::Success, ["a", "b", "c", "d"], 1 << 63);
         world.sandbox.record(&counts).expect("a good event");
     }
     for keep in ["total", "2h", "windows"] {

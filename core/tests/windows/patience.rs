@@ -83,14 +83,8 @@ impl Simulation {
     }
 
     fn with_outages(mut self, outages: impl IntoIterator<Item = (u32, u64)>) -> Self {
-        self.outages = outages
-            .into_iter()
-            .map(|(at, ms)| Outage {
-                at,
-                ms,
-                until_ms: None,
-            })
-            .collect();
+        self.outages =
+            outages.into_iter().map(|(at, ms)| Outage { at, ms, until_ms: None }).collect();
         self
     }
 
@@ -192,9 +186,9 @@ impl Simulation {
         let done = match self.down {
             _ if !fails => exchange(call, request, &mut self.world.sandbox, self.world.now),
             Down::Status | Down::Tokens => call.head(503, &headers).and_then(|_| call.end()),
-            Down::RetryAfter(text) => call
-                .head(503, &[("retry-after", text)])
-                .and_then(|_| call.end()),
+            Down::RetryAfter(text) => {
+                call.head(503, &[("retry-after", text)]).and_then(|_| call.end())
+            }
             Down::Refused => call.failed(HostFailure::Network, "ECONNREFUSED"),
             Down::Silent => call.failed(HostFailure::Timeout, ""),
         };
@@ -255,9 +249,7 @@ fn eleven_outages(random: &mut Random) -> Vec<(u32, u64)> {
     let mut outages: Vec<(u32, u64)> = (0..10)
         .map(|number| {
             // From 0.3 s on, each about twice as long as the one before.
-            let ms = [
-                300, 600, 1_200, 2_400, 4_700, 9_300, 18_000, 36_000, 71_000, 120_000,
-            ];
+            let ms = [300, 600, 1_200, 2_400, 4_700, 9_300, 18_000, 36_000, 71_000, 120_000];
             (random.below(WINDOWS.into()) as u32, ms[number])
         })
         .collect();
@@ -267,13 +259,7 @@ fn eleven_outages(random: &mut Random) -> Vec<(u32, u64)> {
 
 #[test]
 fn a_month_with_ten_outages_and_one_of_an_hour_is_whole() {
-    for down in [
-        Down::Status,
-        Down::RetryAfter("7"),
-        Down::Refused,
-        Down::Silent,
-        Down::Tokens,
-    ] {
+    for down in [Down::Status, Down::RetryAfter("7"), Down::Refused, Down::Silent, Down::Tokens] {
         for seed in 0..3 {
             let outages = eleven_outages(&mut Random(seed));
             let mut simulation = Simulation::new(world(seed), down, seed).with_outages(outages);
@@ -319,13 +305,9 @@ fn in_an_outage_one_call_at_a_time_tries_and_says_when() {
     let mut collect = simulation.collect(patient(DAY, 900));
     simulation.run(&mut collect, 8);
     assert!(collect.finish().is_ok());
-    let failed = simulation
-        .attempts
-        .iter()
-        .filter(|attempt| attempt.code.is_some());
-    let waits: Vec<u32> = failed
-        .map(|attempt| attempt.wait_ms.expect("it is tried again"))
-        .collect();
+    let failed = simulation.attempts.iter().filter(|attempt| attempt.code.is_some());
+    let waits: Vec<u32> =
+        failed.map(|attempt| attempt.wait_ms.expect("it is tried again")).collect();
     // Up to eight were under way; then one after the other, each with about twice the wait.
     let (first, tries) = waits.split_at(waits.partition_point(|ms| *ms <= 500));
     assert!((5..=8).contains(&first.len()), "{waits:?}");
@@ -336,11 +318,7 @@ fn in_an_outage_one_call_at_a_time_tries_and_says_when() {
     assert!((7..=9).contains(&tries.len()), "{waits:?}");
     // Progress tells the same.
     assert!(simulation.waits.len() >= 12);
-    let longest = simulation
-        .waits
-        .iter()
-        .filter_map(|progress| progress.waiting_ms)
-        .max();
+    let longest = simulation.waits.iter().filter_map(|progress| progress.waiting_ms).max();
     assert!(longest > Some(15_000), "{longest:?}");
     assert_eq!(collect.progress().waiting_ms, None);
 }
@@ -370,11 +348,7 @@ fn when_the_patience_is_over_the_collect_ends_with_what_it_has() {
         assert!(windows >= 50 && windows == collect.progress().done);
         let covered: u64 = ended.gaps.iter().map(|gap| gap_ms(*gap)).sum();
         assert_eq!(covered, u64::from(WINDOWS - windows) * 900_000);
-        assert!(
-            simulation.requests < windows + 60,
-            "{} requests",
-            simulation.requests
-        );
+        assert!(simulation.requests < windows + 60, "{} requests", simulation.requests);
         // Fifteen minutes, and no more than the last try beyond.
         let lasted_s = simulation.world.now.monotonic_ms / 1_000 - super::world::LATER;
         assert!((900..1_000).contains(&lasted_s), "{down:?}: {lasted_s} s");
@@ -402,15 +376,8 @@ fn one_bad_window_never_stalls_the_collect() {
             let text = ended.to_string();
             assert!(!text.contains("down"), "{text}");
             let lasted_s = simulation.world.now.monotonic_ms / 1_000 - super::world::LATER;
-            assert!(
-                lasted_s < 60,
-                "{lasted_s} s with {workers} workers at {index}"
-            );
-            assert!(
-                simulation.requests <= 115,
-                "{} requests",
-                simulation.requests
-            );
+            assert!(lasted_s < 60, "{lasted_s} s with {workers} workers at {index}");
+            assert!(simulation.requests <= 115, "{} requests", simulation.requests);
         }
     }
 }
@@ -425,9 +392,7 @@ fn a_bad_window_that_an_earlier_collect_left_does_not_stall_the_next_one() {
     for requests in [8, 8] {
         let options = patient(HOUR, 7 * DAY).have(have);
         let mut collect = world.client.collect(options).expect("good options");
-        world.run(&mut collect, |window| {
-            (window == bad).then_some(Trouble::Status(500))
-        });
+        world.run(&mut collect, |window| (window == bad).then_some(Trouble::Status(500)));
         let ended = collect.finish().expect_err("a window is missing");
         assert_eq!(ended.gaps, [bad]);
         assert!(world.requests() < 3 * requests, "{}", world.requests());
@@ -441,14 +406,9 @@ fn two_bad_windows_do_not_stall_it_either() {
     let mut world = world(5);
     world.client = client(5);
     let bad = [window(0, 900), window(900, 1_800)];
-    let mut collect = world
-        .client
-        .collect(patient(2 * HOUR, 7 * DAY))
-        .expect("good options");
+    let mut collect = world.client.collect(patient(2 * HOUR, 7 * DAY)).expect("good options");
     let begin_ms = world.now.monotonic_ms;
-    world.run(&mut collect, |window| {
-        bad.contains(&window).then_some(Trouble::Status(500))
-    });
+    world.run(&mut collect, |window| bad.contains(&window).then_some(Trouble::Status(500)));
     let ended = collect.finish().expect_err("two windows are missing");
     assert_eq!(ended.gaps, [window(0, 1_800)]);
     let lasted_s = (world.now.monotonic_ms - begin_ms) / 1_000;
@@ -467,15 +427,8 @@ fn a_longer_retry_after_is_waited_for_if_the_patience_allows() {
     assert!(collect.finish().is_ok());
     let lasted_s = simulation.world.now.monotonic_ms / 1_000 - super::world::LATER;
     assert!((600..700).contains(&lasted_s), "{lasted_s} s");
-    assert!(
-        simulation.requests < 96 + 10,
-        "{} requests",
-        simulation.requests
-    );
-    let asked = simulation
-        .attempts
-        .iter()
-        .filter_map(|attempt| attempt.wait_ms);
+    assert!(simulation.requests < 96 + 10, "{} requests", simulation.requests);
+    let asked = simulation.attempts.iter().filter_map(|attempt| attempt.wait_ms);
     assert!(asked.clone().count() > 0 && asked.clone().all(|ms| ms >= 600_000));
 
     let mut simulation = Simulation::new(world(6), down, 6).with_outages(outages());
@@ -489,16 +442,12 @@ fn a_longer_retry_after_is_waited_for_if_the_patience_allows() {
 #[test]
 fn other_calls_of_the_client_do_not_wait_so_long() {
     let mut world = world(7);
-    let mut collect = world
-        .client
-        .collect(patient(DAY, 9_000))
-        .expect("good options");
+    let mut collect = world.client.collect(patient(DAY, 9_000)).expect("good options");
     assert!(world.run_one(&mut collect, |_| Some(Trouble::Later)));
     assert!(collect.progress().waiting_ms >= Some(7_200_000));
-    let other = world.client.metrics(
-        Metric::EventDelivery,
-        &tallyfold::QueryOptions::new(window(0, 900), &DIMENSIONS),
-    );
+    let other = world
+        .client
+        .metrics(Metric::EventDelivery, &tallyfold::QueryOptions::new(window(0, 900), &DIMENSIONS));
     let mut other = other.expect("good arguments");
     let before = world.now;
     world.drive(&mut other, window(0, 900), None);
@@ -517,10 +466,7 @@ fn a_probe_waits_too() {
         (tries == 2 || tries == 3).then_some(Trouble::Status(503))
     };
     world.run(&mut collect, &mut down);
-    assert_same_counts(
-        &collect.finish().expect("a whole table"),
-        &world.truth(window(0, DAY)),
-    );
+    assert_same_counts(&collect.finish().expect("a whole table"), &world.truth(window(0, DAY)));
     assert_eq!(tries, 97 + 2, "one more for the probe, and two that failed");
     assert!(world.now.monotonic_ms > begin_ms);
 
@@ -529,21 +475,14 @@ fn a_probe_waits_too() {
     let mut collect = world.client.collect(options).expect("good options");
     world.run(&mut collect, |_| Some(Trouble::Network));
     let ended = collect.finish().expect_err("nothing was read");
-    assert_eq!(
-        (ended.error.code(), ended.partial),
-        (Code::NetworkFailed, None)
-    );
+    assert_eq!((ended.error.code(), ended.partial), (Code::NetworkFailed, None));
     assert_eq!(ended.gaps, [window(0, DAY)]);
 }
 
 #[test]
 fn an_outage_does_not_skip_a_probe() {
-    for trouble in [
-        Trouble::Status(503),
-        Trouble::Status(504),
-        Trouble::Timeout,
-        Trouble::Silence,
-    ] {
+    for trouble in [Trouble::Status(503), Trouble::Status(504), Trouble::Timeout, Trouble::Silence]
+    {
         let mut world = World::of(SandboxOptions::default().closed_windows(true));
         world.client = client(8);
         for edge in 1..96 {
@@ -552,12 +491,7 @@ fn an_outage_does_not_skip_a_probe() {
         let options = patient(DAY, 900).probe(true);
         let mut collect = world.client.collect(options).expect("good options");
         let up_ms = world.now.monotonic_ms + 300_000;
-        while let CollectStep::Drive(Drive {
-            task,
-            mut call,
-            window,
-        }) = collect.next(world.now)
-        {
+        while let CollectStep::Drive(Drive { task, mut call, window }) = collect.next(world.now) {
             let is_down = world.now.monotonic_ms < up_ms;
             world.drive(&mut call, window, is_down.then_some(trouble));
             let settled = collect.settle(task, &mut call, world.now);
@@ -572,10 +506,7 @@ fn an_outage_does_not_skip_a_probe() {
 #[test]
 fn a_cancelled_try_is_given_again() {
     let mut world = World::empty();
-    let mut collect = world
-        .client
-        .collect(patient(DAY, 900))
-        .expect("good options");
+    let mut collect = world.client.collect(patient(DAY, 900)).expect("good options");
     assert!(world.run_one(&mut collect, |_| Some(Trouble::Status(503))));
     let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) else {
         panic!("a try")
@@ -607,11 +538,7 @@ fn follow_day(
     let (mut read, mut errors, mut requests) = (Vec::new(), Vec::new(), 0);
     loop {
         match follow.next(world.now) {
-            FollowStep::Drive(Drive {
-                task,
-                mut call,
-                window,
-            }) => {
+            FollowStep::Drive(Drive { task, mut call, window }) => {
                 world.now = after(world.now, 100);
                 let passed = world.now.monotonic_ms - begin_ms;
                 requests += 1;
@@ -638,9 +565,7 @@ fn a_follow_that_catches_up_waits_for_the_service() {
     let (_, mut read, errors, requests) = follow_day(down, Patience::Endless);
     assert_eq!(errors, []);
     read.sort_unstable();
-    let all: Vec<Window> = (0..96)
-        .map(|index| window(index * 900, index * 900 + 900))
-        .collect();
+    let all: Vec<Window> = (0..96).map(|index| window(index * 900, index * 900 + 900)).collect();
     assert_eq!(read, all);
     assert!(requests < 96 + 20, "{requests} requests");
     // As it was: an error for each window and reading.
@@ -676,16 +601,8 @@ fn a_bad_window_of_a_follow_is_told_even_with_endless_patience() {
     let begin: Now = world.now;
     while failed == 0 || read < 95 {
         match follow.next(world.now) {
-            FollowStep::Drive(Drive {
-                task,
-                mut call,
-                window,
-            }) => {
-                world.drive(
-                    &mut call,
-                    window,
-                    (window == bad).then_some(Trouble::Network),
-                );
+            FollowStep::Drive(Drive { task, mut call, window }) => {
+                world.drive(&mut call, window, (window == bad).then_some(Trouble::Network));
                 match follow.settle(task, &mut call, world.now) {
                     Ok(revision) => read += u32::from(revision.is_some()),
                     Err(error) => {

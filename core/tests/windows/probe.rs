@@ -25,25 +25,14 @@ fn probe(world: &World) -> Probe {
 
 fn probe_options(edges: [u64; 3]) -> ProbeOptions {
     let [start, middle, end] = edges.map(instant);
-    ProbeOptions::with_defaults(
-        Metric::EventDelivery,
-        start,
-        middle,
-        end,
-        DIMENSIONS.to_vec(),
-    )
+    ProbeOptions::with_defaults(Metric::EventDelivery, start, middle, end, DIMENSIONS.to_vec())
 }
 
 /// Runs a probe. Calls `between` before each call.
 fn run(world: &mut World, mut between: impl FnMut(&mut World, u64)) -> Additivity {
     let mut probe = probe(world);
     let mut calls = 0;
-    while let CollectStep::Drive(Drive {
-        task,
-        mut call,
-        window,
-    }) = probe.step()
-    {
+    while let CollectStep::Drive(Drive { task, mut call, window }) = probe.step() {
         between(world, calls);
         assert!(matches!(probe.step(), CollectStep::Idle));
         world.drive(&mut call, window, None);
@@ -56,10 +45,9 @@ fn run(world: &mut World, mut between: impl FnMut(&mut World, u64)) -> Additivit
 
 #[test]
 fn an_event_on_the_edge_shows_closed_windows() {
-    for (closed, verdict, success) in [
-        (false, AdditivityVerdict::Additive, 0),
-        (true, AdditivityVerdict::DoubleCounted, 7),
-    ] {
+    for (closed, verdict, success) in
+        [(false, AdditivityVerdict::Additive, 0), (true, AdditivityVerdict::DoubleCounted, 7)]
+    {
         let mut world = world(closed);
         let random = &mut Random(4);
         for ms in [0, 10, HOUR * 1_000 - 1, HOUR * 1_000 + 1] {
@@ -71,10 +59,7 @@ fn an_event_on_the_edge_shows_closed_windows() {
         let found = run(&mut world, |_, _| {});
         assert_eq!(found.verdict, verdict);
         assert_same_counts(&found.whole, &world.truth(window(0, 2 * HOUR)));
-        let deltas = Deltas {
-            success,
-            ..Deltas::default()
-        };
+        let deltas = Deltas { success, ..Deltas::default() };
         assert_eq!(found.difference.total_delta(), deltas);
         let whole = found.whole.coverage();
         assert_eq!(found.difference.before_coverage(), whole);
@@ -87,11 +72,7 @@ fn an_event_on_the_edge_shows_closed_windows() {
 fn closed_windows_of_seeded_traffic_overlap_by_an_instant() {
     let mut doubles = 0;
     for closed_windows in [false, true] {
-        let mut world = World::of(
-            SandboxOptions::default()
-                .seed(7)
-                .closed_windows(closed_windows),
-        );
+        let mut world = World::of(SandboxOptions::default().seed(7).closed_windows(closed_windows));
         let first = world.truth(window(0, 300)).totals().success;
         let ms = |ms: i64| {
             let instant = tallyfold::Timestamp::from_unix_ms(crate::support::NEW_YEAR_MS + ms);
@@ -142,13 +123,8 @@ fn what_changes_between_the_readings_shows_too() {
     });
     assert_eq!(mixed.verdict, AdditivityVerdict::Mixed);
     let names = ["additive", "double_counted", "missing", "mixed", "unknown"];
-    let found = [
-        AdditivityVerdict::Additive,
-        late.verdict,
-        fewer.verdict,
-        mixed.verdict,
-        nothing.verdict,
-    ];
+    let found =
+        [AdditivityVerdict::Additive, late.verdict, fewer.verdict, mixed.verdict, nothing.verdict];
     assert_eq!(found.map(AdditivityVerdict::as_str), names);
 }
 
@@ -158,17 +134,10 @@ fn a_probe_ends_with_the_error_of_its_call() {
     let mut probe = probe(&world);
     let error = probe.finish().expect_err("it has not begun");
     assert_eq!(error.code(), Code::OutOfOrder);
-    let CollectStep::Drive(Drive { task, mut call, .. }) = probe.step() else {
-        panic!("a call")
-    };
+    let CollectStep::Drive(Drive { task, mut call, .. }) = probe.step() else { panic!("a call") };
     call.close();
     assert_eq!(probe.settle(task, &mut call), Ok(()));
-    let CollectStep::Drive(Drive {
-        task,
-        mut call,
-        window,
-    }) = probe.step()
-    else {
+    let CollectStep::Drive(Drive { task, mut call, window }) = probe.step() else {
         panic!("the same call again")
     };
     world.drive(&mut call, window, Some(Trouble::Status(403)));
@@ -201,42 +170,23 @@ fn probing(seconds: u64) -> CollectOptions {
 #[test]
 fn a_collect_that_probes_reads_one_window_more() {
     let mut world = World::with_events(4 * HOUR, 100);
-    let mut collect = world
-        .client
-        .collect(probing(4 * HOUR))
-        .expect("good options");
+    let mut collect = world.client.collect(probing(4 * HOUR)).expect("good options");
     assert!(world.run_one(&mut collect, |_| None));
     let progress = collect.progress();
-    assert_eq!(
-        (progress.planned, progress.done, progress.under_way),
-        (4, 0, 2)
-    );
+    assert_eq!((progress.planned, progress.done, progress.under_way), (4, 0, 2));
     world.run(&mut collect, |_| None);
     assert_eq!(world.requests(), 5);
     assert!(world.asked.values().all(|times| *times == 1));
     let progress = collect.progress();
-    assert_eq!(
-        (progress.planned, progress.done, progress.under_way),
-        (4, 4, 0)
-    );
+    assert_eq!((progress.planned, progress.done, progress.under_way), (4, 4, 0));
     let table = collect.finish().expect("a whole table");
     assert_same_counts(&table, &world.truth(window(0, 4 * HOUR)));
     assert_eq!(collect.provisional(), []);
 
     // What is there is not probed, nor are windows that do not meet, or may still change.
     for (have, part, seconds, requests) in [
-        (
-            Some(world.truth(window(HOUR, 3 * HOUR))),
-            None,
-            400 * 24 * HOUR,
-            2,
-        ),
-        (
-            Some(world.truth(window(HOUR, 2 * HOUR))),
-            None,
-            400 * 24 * HOUR,
-            4,
-        ),
+        (Some(world.truth(window(HOUR, 3 * HOUR))), None, 400 * 24 * HOUR, 2),
+        (Some(world.truth(window(HOUR, 2 * HOUR))), None, 400 * 24 * HOUR, 4),
         (None, Some((0, 2)), 400 * 24 * HOUR, 2),
         (None, None, 2 * HOUR, 4),
     ] {
@@ -260,10 +210,7 @@ fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
         7,
     ));
     recorded.expect("a good event");
-    let mut collect = world
-        .client
-        .collect(probing(4 * HOUR))
-        .expect("good options");
+    let mut collect = world.client.collect(probing(4 * HOUR)).expect("good options");
     world.run(&mut collect, |_| None);
     assert_eq!(world.requests(), 3);
     let error = collect.finish().expect_err("a doubtful table");
@@ -274,16 +221,10 @@ fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
         "the counts of [2026-01-01T00:00:00Z, 2026-01-01T02:00:00Z) and of its two windows differ \
          (double_counted): the sum of the windows minus the whole is 0 success, 7 errors, 0 filtered"
     );
-    assert_eq!(
-        (error.partial, error.gaps),
-        (None, vec![window(0, 4 * HOUR)])
-    );
+    assert_eq!((error.partial, error.gaps), (None, vec![window(0, 4 * HOUR)]));
     assert_eq!(collect.progress().planned, 4);
 
-    let mut collect = world
-        .client
-        .collect(probing(4 * HOUR))
-        .expect("good options");
+    let mut collect = world.client.collect(probing(4 * HOUR)).expect("good options");
     world.run(&mut collect, |_| Some(Trouble::Network));
     let error = collect.finish().expect_err("a probe without an answer");
     assert_eq!(error.error.code(), Code::NetworkFailed);
@@ -294,10 +235,7 @@ fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
 fn a_probe_whose_response_is_too_large_or_too_late_leaves_the_windows_to_the_collect() {
     for trouble in [Trouble::Timeout, Trouble::Status(504)] {
         let mut world = World::with_events(4 * HOUR, 100);
-        let mut collect = world
-            .client
-            .collect(probing(4 * HOUR))
-            .expect("good options");
+        let mut collect = world.client.collect(probing(4 * HOUR)).expect("good options");
         let is_probe = |window: Window| window.length_ms() > HOUR * 1_000;
         world.run(&mut collect, |window| is_probe(window).then_some(trouble));
         let table = collect.finish().expect("a whole table");

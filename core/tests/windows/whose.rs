@@ -63,10 +63,7 @@ fn a_client_of_unknown_tokens_has_no_name_for_a_shared_store() {
     };
     let error = client(with_tokens).shared_identity().map(str::to_owned);
     let error = error.expect_err("whose are they?");
-    assert_eq!(
-        (error.code(), error.argument_name()),
-        (Code::MissingArgument, Some("identity"))
-    );
+    assert_eq!((error.code(), error.argument_name()), (Code::MissingArgument, Some("identity")));
     let named = client(|options| {
         with_tokens(options);
         options.identity = Some("tenant a".to_owned());
@@ -81,10 +78,7 @@ fn tables_of_other_clusters_are_not_merged() {
     let (first, second) = (hour(&mut world, &eu, 0), hour(&mut world, &eu, 1));
     let foreign = hour(&mut world, &us, 1);
     assert_eq!(
-        first
-            .merge(&second, false)
-            .map(|sum| sum.identity().clone())
-            .as_ref(),
+        first.merge(&second, false).map(|sum| sum.identity().clone()).as_ref(),
         Ok(eu.identity())
     );
     let error = first.merge(&foreign, false).expect_err("another cluster's");
@@ -113,19 +107,13 @@ fn tables_of_other_clusters_are_not_merged() {
             .map_err(|error| (error.code(), error.argument_name().map(str::to_owned)))
     };
     assert_eq!(have(&first), Ok(()));
-    assert_eq!(
-        have(&foreign),
-        Err((Code::IncompatibleTables, Some("have".to_owned())))
-    );
+    assert_eq!(have(&foreign), Err((Code::IncompatibleTables, Some("have".to_owned()))));
 }
 
 /// The same table, as an earlier version saves it.
 fn without_identity(table: &CountTable) -> CountTable {
     let json = table.to_json();
-    let of = format!(
-        "\"identity\":{:?},",
-        table.identity().as_str().expect("known")
-    );
+    let of = format!("\"identity\":{:?},", table.identity().as_str().expect("known"));
     let json = json.replacen(&of, "", 1).replacen("table/2", "table/1", 1);
     let digest = json.find("\"digest\"").expect("a digest");
     let end = digest + json[digest..].find(',').expect("more") + 1;
@@ -143,10 +131,7 @@ fn clusters_are_added_up_on_purpose() {
     assert_eq!(both.windows(), eu.windows());
     assert_eq!(both.identity().as_str(), Some("all clusters"));
     assert_eq!(both.reconciliation(), Reconciliation::Balanced);
-    assert!(
-        both.merge(&hour(&mut world, &named("eu"), 1), false)
-            .is_err()
-    );
+    assert!(both.merge(&hour(&mut world, &named("eu"), 1), false).is_err());
     // Another cluster was read by other windows.
     let options = hour_options(0).window(step("1h"));
     let mut collect = named("ap").collect(options).expect("good options");
@@ -178,9 +163,7 @@ fn states_belong_to_a_client_and_say_whose_they_are() {
     let (eu, us) = (client(|_| ()), named("us"));
     let state = follow(&eu, None).expect("good options").state();
     assert!(follow(&eu, Some(state.clone())).is_ok());
-    let error = follow(&us, Some(state.clone()))
-        .map(drop)
-        .expect_err("another's");
+    let error = follow(&us, Some(state.clone())).map(drop).expect_err("another's");
     assert_eq!(error.code(), Code::InvalidCheckpoint);
     assert_eq!(error.path(), Some("$.query.cluster"));
     let said = text(&error);

@@ -74,10 +74,8 @@ impl World {
     pub(crate) fn record(&mut self, ms: u64, random: &mut Random) {
         let outcome = Outcome::ALL[random.below(3) as usize];
         let name = |kind: &str, number| format!("{kind} {number}");
-        let (integration, reason) = (
-            name("integration", random.below(5)),
-            name("reason", random.below(3)),
-        );
+        let (integration, reason) =
+            (name("integration", random.below(5)), name("reason", random.below(3)));
         let values = ["Order Created", "web", &integration, &reason];
         let event = event(instant_ms(ms), outcome, values, 1 + random.below(9));
         self.sandbox.record(&event).expect("a good event");
@@ -132,12 +130,12 @@ impl World {
                 Some(Trouble::Status(status)) => {
                     call.head(status, &headers).and_then(|_| call.end())
                 }
-                Some(Trouble::Later) => call
-                    .head(429, &[("retry-after", "7200")])
-                    .and_then(|_| call.end()),
-                Some(Trouble::Timeout) => call
-                    .head(200, &headers)
-                    .and_then(|_| call.failed(HostFailure::Timeout, "")),
+                Some(Trouble::Later) => {
+                    call.head(429, &[("retry-after", "7200")]).and_then(|_| call.end())
+                }
+                Some(Trouble::Timeout) => {
+                    call.head(200, &headers).and_then(|_| call.failed(HostFailure::Timeout, ""))
+                }
                 Some(Trouble::Silence) => call.failed(HostFailure::Timeout, ""),
                 Some(Trouble::Network) => call.failed(HostFailure::Network, ""),
                 Some(Trouble::Cut) => call.head(200, &headers).and_then(|_| call.end()),
@@ -163,11 +161,7 @@ impl World {
         mut trouble: impl FnMut(Window) -> Option<Trouble>,
     ) -> bool {
         match collect.next(self.now) {
-            CollectStep::Drive(Drive {
-                task,
-                mut call,
-                window,
-            }) => {
+            CollectStep::Drive(Drive { task, mut call, window }) => {
                 self.drive(&mut call, window, trouble(window));
                 let settled = collect.settle(task, &mut call, self.now);
                 settled.expect("the task is under way");

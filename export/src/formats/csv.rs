@@ -31,24 +31,12 @@ pub(crate) const FORM: Form = Form {
     check,
     delivery: None,
     totals: None,
-    encoder: |context| {
-        Box::new(Csv {
-            context,
-            window: None,
-            before: Vec::new(),
-        })
-    },
+    encoder: |context| Box::new(Csv { context, window: None, before: Vec::new() }),
 };
 
 /// The names of columns that are neither labels nor dimensions.
-const COLUMNS: &[&str] = &[
-    "window_start",
-    "window_end",
-    "settled",
-    "success",
-    "errors",
-    "filtered",
-];
+const COLUMNS: &[&str] =
+    &["window_start", "window_end", "settled", "success", "errors", "filtered"];
 
 const QUOTE: Bytes = Bytes::of(b"\"");
 
@@ -80,8 +68,7 @@ impl Csv<'_> {
         let times = format!("{start},{end},{},", sample.settled);
         self.before.extend_from_slice(times.as_bytes());
         if let Some(number) = self.context.revision {
-            self.before
-                .extend_from_slice(format!("{number},").as_bytes());
+            self.before.extend_from_slice(format!("{number},").as_bytes());
         }
     }
 }
@@ -127,10 +114,7 @@ impl Encoder for Csv<'_> {
 fn write_field(value: &str, out: &mut Vec<u8>) {
     // This looks at all bytes without an early exit, because the compiler can then check many bytes at once.
     let is_special = |byte: u8| (byte == b',') | (byte == b'"') | (byte == b'\r') | (byte == b'\n');
-    if !value
-        .bytes()
-        .fold(false, |any, byte| any | is_special(byte))
-    {
+    if !value.bytes().fold(false, |any, byte| any | is_special(byte)) {
         out.extend_from_slice(value.as_bytes());
         return;
     }

@@ -131,10 +131,7 @@ impl Encoder for Datadog<'_> {
 
     fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
         self.read_tags(group);
-        for samples in group
-            .samples
-            .chunk_by(|one, other| interval(*one) == interval(*other))
-        {
+        for samples in group.samples.chunk_by(|one, other| interval(*one) == interval(*other)) {
             for count in group.counts {
                 self.write_series(samples, *count, out);
             }
@@ -152,13 +149,8 @@ impl Encoder for Datadog<'_> {
 
 /// Datadog responds with status 202 and a list of errors, which is empty if it accepted everything.
 fn errors_of_taken(status: u16, body: &[u8]) -> Option<Partly> {
-    let answer: Errors = serde_json::from_slice(body)
-        .ok()
-        .filter(|_| status == 202)?;
-    (!answer.errors.is_empty()).then(|| Partly {
-        points: None,
-        said: answer.errors.join("; "),
-    })
+    let answer: Errors = serde_json::from_slice(body).ok().filter(|_| status == 202)?;
+    (!answer.errors.is_empty()).then(|| Partly { points: None, said: answer.errors.join("; ") })
 }
 
 #[derive(Deserialize)]

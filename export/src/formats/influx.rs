@@ -45,24 +45,14 @@ pub(crate) const FORM: Form = Form {
         Box::new(Influx {
             context,
             measurement: context.names.stem("_"),
-            fields: CountName::ALL
-                .iter()
-                .map(|count| format!("{count}="))
-                .collect(),
+            fields: CountName::ALL.iter().map(|count| format!("{count}=")).collect(),
             series: Vec::new(),
         })
     },
 };
 
 /// Names that have another meaning in the points that InfluxDB returns.
-const TAKEN: &[&str] = &[
-    "time",
-    "_field",
-    "_measurement",
-    "success",
-    "errors",
-    "filtered",
-];
+const TAKEN: &[&str] = &["time", "_field", "_measurement", "success", "errors", "filtered"];
 
 /// Bytes of a tag's value that must be escaped.
 const SPECIAL: Bytes = Bytes::of_controls_and(b",= \\%");
@@ -140,14 +130,10 @@ fn write_special(byte: u8, out: &mut Vec<u8>) {
 /// InfluxDB reports `partial write` if it accepted the other points: version 1 responds with 400 and `{"error": "partial
 /// write: … dropped=3"}`, version 2 with 400 or 422 and a `message`, and version 3 with 400 and an `error`.
 fn partial_write(status: u16, body: &[u8]) -> Option<Partly> {
-    let answer: ErrorAnswer = serde_json::from_slice(body)
-        .ok()
-        .filter(|_| matches!(status, 400 | 422))?;
+    let answer: ErrorAnswer =
+        serde_json::from_slice(body).ok().filter(|_| matches!(status, 400 | 422))?;
     let said = [answer.error, answer.message];
-    let said = said
-        .into_iter()
-        .flatten()
-        .find(|said| said.contains("partial write"))?;
+    let said = said.into_iter().flatten().find(|said| said.contains("partial write"))?;
     let dropped = said.rsplit_once("dropped=");
     let points = dropped.and_then(|(_, points)| points.trim().parse().ok());
     Some(Partly { points, said })

@@ -22,10 +22,7 @@ pub(crate) const FORM: Form = Form {
         Box::new(Ndjson {
             context,
             dimensions: context.dimensions.iter().map(|name| key(name)).collect(),
-            counts: CountName::ALL
-                .iter()
-                .map(|count| key(count.as_str()))
-                .collect(),
+            counts: CountName::ALL.iter().map(|count| key(count.as_str())).collect(),
             window: None,
             before: Vec::new(),
         })

@@ -23,10 +23,7 @@ pub(crate) const FORM: Form = Form {
     totals: None,
     encoder: |context| {
         Box::new(OpenMetrics {
-            names: CountName::ALL
-                .iter()
-                .map(|count| context.names.window(*count))
-                .collect(),
+            names: CountName::ALL.iter().map(|count| context.names.window(*count)).collect(),
             context,
             series: Vec::new(),
         })

@@ -37,10 +37,7 @@ pub(crate) const FORM: Form = Form {
     read_bytes: None,
     check: check_times,
     delivery: Some(DELIVERY),
-    totals: Some(Delivery {
-        is_repeatable: true,
-        ..DELIVERY
-    }),
+    totals: Some(Delivery { is_repeatable: true, ..DELIVERY }),
     encoder: |context| {
         Box::new(Otlp {
             context,
@@ -51,10 +48,7 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// VictoriaMetrics also makes labels from the metric's name, the resource's `service.name`, and the scope's name and version.
-const LIMITS: Option<Limits> = Some(Limits {
-    added: 4,
-    ..VICTORIA_METRICS
-});
+const LIMITS: Option<Limits> = Some(Limits { added: 4, ..VICTORIA_METRICS });
 
 const DELIVERY: Delivery = Delivery {
     is_passing,
@@ -62,9 +56,7 @@ const DELIVERY: Delivery = Delivery {
     is_accepted: |answer| {
         // An empty body is a valid message without fields.
         let is_valid = |answer: ExportMetricsServiceResponse| {
-            let points = answer
-                .partial_success
-                .map(|partial| partial.rejected_data_points);
+            let points = answer.partial_success.map(|partial| partial.rejected_data_points);
             points.is_none_or(|points| points >= 0)
         };
         let is_typed = || {
@@ -172,10 +164,7 @@ struct AnyValue {
 impl KeyValue {
     fn new((key, value): (&str, &str)) -> Self {
         let string_value = value.to_owned();
-        Self {
-            key: key.to_owned(),
-            value: AnyValue { string_value },
-        }
+        Self { key: key.to_owned(), value: AnyValue { string_value } }
     }
 }
 
@@ -229,20 +218,12 @@ impl Encoder for Otlp<'_> {
             }
         });
         let scope_metrics = ScopeMetrics {
-            scope: InstrumentationScope {
-                name: SENDER.to_owned(),
-                version: VERSION.to_owned(),
-            },
+            scope: InstrumentationScope { name: SENDER.to_owned(), version: VERSION.to_owned() },
             metrics: metrics.collect(),
         };
-        let resource = Resource {
-            attributes: KeyValue::new(("service.name", SENDER)),
-        };
+        let resource = Resource { attributes: KeyValue::new(("service.name", SENDER)) };
         let request = ExportMetricsServiceRequest {
-            resource_metrics: ResourceMetrics {
-                resource,
-                scope_metrics,
-            },
+            resource_metrics: ResourceMetrics { resource, scope_metrics },
         };
         add(&request, out);
     }
@@ -264,9 +245,7 @@ struct PartialSuccess {
 }
 
 fn partial_success(status: u16, body: &[u8]) -> Option<Partly> {
-    let answer = ExportMetricsServiceResponse::decode(body)
-        .ok()
-        .filter(|_| status < 300)?;
+    let answer = ExportMetricsServiceResponse::decode(body).ok().filter(|_| status < 300)?;
     let partial = answer.partial_success?;
     rejected(partial.rejected_data_points, &partial.error_message)
 }
@@ -326,8 +305,5 @@ pub(crate) fn is_passing(status: u16) -> bool {
 pub(crate) fn rejected(points: i64, message: &str) -> Option<Partly> {
     let points = u64::try_from(points).ok()?;
     let is_said = points > 0 || !message.is_empty();
-    is_said.then(|| Partly {
-        points: Some(points),
-        said: message.to_owned(),
-    })
+    is_said.then(|| Partly { points: Some(points), said: message.to_owned() })
 }

@@ -19,10 +19,7 @@ const MEDIA_TYPE: &str = "application/json";
 pub(crate) const FORM: Form = Form {
     media_type: MEDIA_TYPE,
     delivery: Some(DELIVERY),
-    totals: Some(Delivery {
-        is_repeatable: true,
-        ..DELIVERY
-    }),
+    totals: Some(Delivery { is_repeatable: true, ..DELIVERY }),
     encoder: |context| {
         Box::new(OtlpJson {
             context,

@@ -27,10 +27,7 @@ pub(crate) const FORM: Form = Form {
     read_bytes: None,
     check: carries_milliseconds,
     delivery: Some(Delivery {
-        headers: &[
-            ("content-encoding", "snappy"),
-            ("x-prometheus-remote-write-version", "0.1.0"),
-        ],
+        headers: &[("content-encoding", "snappy"), ("x-prometheus-remote-write-version", "0.1.0")],
         is_repeatable: true,
         is_accepted: |answer| answer.is_empty(),
         is_final: is_too_old,
@@ -39,10 +36,7 @@ pub(crate) const FORM: Form = Form {
     totals: None,
     encoder: |context| {
         Box::new(RemoteWrite {
-            names: CountName::ALL
-                .iter()
-                .map(|count| context.names.window(*count))
-                .collect(),
+            names: CountName::ALL.iter().map(|count| context.names.window(*count)).collect(),
             context,
             request: WriteRequest::default(),
         })
@@ -81,10 +75,7 @@ struct Label {
 
 impl Label {
     fn new((name, value): (&str, &str)) -> Self {
-        Self {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        }
+        Self { name: name.to_owned(), value: value.to_owned() }
     }
 }
 
@@ -139,10 +130,7 @@ pub(crate) struct Point {
 pub(crate) fn read_samples(group: &Group<'_>, count: CountName, samples: &mut Vec<Point>) -> bool {
     samples.clear();
     samples.extend(group.samples.iter().filter_map(|sample| {
-        Some(Point {
-            value: sample.count(count)?.as_float(),
-            timestamp: sample.unix_ms(),
-        })
+        Some(Point { value: sample.count(count)?.as_float(), timestamp: sample.unix_ms() })
     }));
     !samples.is_empty()
 }
@@ -158,7 +146,5 @@ pub(crate) fn position_of_name<'a>(labels: impl Iterator<Item = (&'a str, &'a st
     reason = "snappy refuses only messages above 4 GiB, and no piece grows so large"
 )]
 pub(crate) fn compress(message: &mut Vec<u8>) {
-    *message = Snappy::new()
-        .compress_vec(message)
-        .expect("a piece has less than 4 GiB");
+    *message = Snappy::new().compress_vec(message).expect("a piece has less than 4 GiB");
 }

@@ -22,10 +22,7 @@ pub(crate) const FORM: Form = Form {
     // Up to about 5,000 series of one sample each.
     max_bytes: 256 * 1024,
     delivery: Some(Delivery {
-        headers: &[
-            ("content-encoding", "snappy"),
-            ("x-prometheus-remote-write-version", "2.0.0"),
-        ],
+        headers: &[("content-encoding", "snappy"), ("x-prometheus-remote-write-version", "2.0.0")],
         is_repeatable: true,
         is_final: is_too_old,
         proof: Some("x-prometheus-remote-write-samples-written"),
@@ -102,13 +99,7 @@ impl<'a> RemoteWrite2<'a> {
             };
             (symbols.position(&context.names.window(*count)), metadata)
         });
-        Self {
-            metrics: metrics.collect(),
-            context,
-            symbols,
-            name,
-            request: Request::default(),
-        }
+        Self { metrics: metrics.collect(), context, symbols, name, request: Request::default() }
     }
 }
 
@@ -123,9 +114,7 @@ impl Encoder for RemoteWrite2<'_> {
             series.labels_refs.push(symbol);
         }
         let position = 2 * position_of_name(labels());
-        series
-            .labels_refs
-            .splice(position..position, [self.name, 0]);
+        series.labels_refs.splice(position..position, [self.name, 0]);
         for count in group.counts {
             let series = &mut self.request.timeseries;
             let (name, metadata) = self.metrics[*count as usize];
@@ -187,9 +176,7 @@ impl Symbols {
             return *position;
         }
         let position = self.positions.len() as u32;
-        let symbol = Symbol {
-            symbol: text.to_owned(),
-        };
+        let symbol = Symbol { symbol: text.to_owned() };
         add(&symbol, &mut self.written);
         self.positions.insert(symbol.symbol, position);
         position

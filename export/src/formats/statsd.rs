@@ -28,11 +28,7 @@ pub(crate) const FORM: Form = Form {
     read_bytes: Some(MOST_BYTES_OF_DATAGRAM),
     check,
     encoder: |context| {
-        Box::new(StatsD {
-            context,
-            stem: context.names.stem("."),
-            path: Vec::new(),
-        })
+        Box::new(StatsD { context, stem: context.names.stem("."), path: Vec::new() })
     },
     ..dogstatsd::FORM
 };

@@ -66,9 +66,8 @@ pub(crate) fn table_from(
         })
     };
     let sum = |rows: &BTreeMap<_, [u64; 3]>| {
-        rows.values().fold([0_u64; 3], |sum, counts| {
-            std::array::from_fn(|count| sum[count] + counts[count])
-        })
+        rows.values()
+            .fold([0_u64; 3], |sum, counts| std::array::from_fn(|count| sum[count] + counts[count]))
     };
     let tables: Vec<CountTable> = windows
         .iter()
@@ -102,10 +101,7 @@ pub(crate) fn table(windows: &Windows) -> CountTable {
 /// A revision of the first window. Its counts change from the rows of the first of these windows to the rows of the last one.
 pub(crate) fn revision(windows: &Windows) -> Revision {
     let last = windows.last().expect("a window");
-    let (before, after) = (
-        table_from(0, &windows[..1]),
-        table_from(0, std::slice::from_ref(last)),
-    );
+    let (before, after) = (table_from(0, &windows[..1]), table_from(0, std::slice::from_ref(last)));
     Revision {
         window: window(0),
         changes: compare(&before, &after).expect("tables of one shape"),

@@ -38,11 +38,7 @@ pub(crate) fn read(format: Format, text: &str) -> Read {
     let mut read = Read::new();
     for (labels, time, name, count) in counts {
         let labels: BTreeMap<_, _> = labels.into_iter().collect();
-        assert_eq!(
-            read.insert((labels, time, name), count),
-            None,
-            "written twice"
-        );
+        assert_eq!(read.insert((labels, time, name), count), None, "written twice");
     }
     read
 }
@@ -71,21 +67,13 @@ fn row(members: &[(String, String)]) -> Vec<Count> {
     let labels = members.iter().filter(|(name, _)| is_label(name));
     let labels: Vec<_> = labels.cloned().collect();
     COUNTS
-        .map(|name| {
-            (
-                labels.clone(),
-                end.unix_ms() - 1,
-                name.to_owned(),
-                of(name).parse().unwrap(),
-            )
-        })
+        .map(|name| (labels.clone(), end.unix_ms() - 1, name.to_owned(), of(name).parse().unwrap()))
         .into()
 }
 
 fn csv(text: &str) -> Vec<Count> {
-    let mut reader = csv::ReaderBuilder::new()
-        .terminator(csv::Terminator::CRLF)
-        .from_reader(text.as_bytes());
+    let mut reader =
+        csv::ReaderBuilder::new().terminator(csv::Terminator::CRLF).from_reader(text.as_bytes());
     let names = reader.headers().unwrap().clone();
     let records = reader.records().map(|record| record.unwrap());
     records
@@ -136,10 +124,7 @@ fn unescaped(text: &str) -> String {
         match character {
             '\\' => {
                 let next = characters.next().unwrap();
-                assert!(
-                    ",= ".contains(next),
-                    "InfluxDB keeps the backslash before {next:?}"
-                );
+                assert!(",= ".contains(next), "InfluxDB keeps the backslash before {next:?}");
                 plain.push(next);
             }
             _ => plain.push(character),
@@ -168,9 +153,7 @@ fn decoded(text: &str, sign: u8) -> String {
 fn influx(line: &str) -> Vec<Count> {
     assert!(!line.bytes().any(|byte| byte.is_ascii_control()));
     let parts = split(line, ' ');
-    let [series, fields, time] = &parts[..] else {
-        panic!("{line}")
-    };
+    let [series, fields, time] = &parts[..] else { panic!("{line}") };
     let series = split(series, ',');
     assert_eq!(series[0], "tallyfold_event_delivery_by_integration_reason");
     assert!(series[1..].is_sorted_by_key(|tag| tag.split('=').next().unwrap().to_owned()));
@@ -178,9 +161,7 @@ fn influx(line: &str) -> Vec<Count> {
         .iter()
         .map(|tag| {
             let pair = split(tag, '=');
-            let [name, value] = &pair[..] else {
-                panic!("{tag}")
-            };
+            let [name, value] = &pair[..] else { panic!("{tag}") };
             assert!(!value.is_empty());
             (name.clone(), decoded(&unescaped(value), b'%'))
         })
@@ -191,14 +172,7 @@ fn influx(line: &str) -> Vec<Count> {
         (name, value)
     });
     fields
-        .map(|(name, value)| {
-            (
-                tags.clone(),
-                time.parse().unwrap(),
-                name.to_owned(),
-                value.into(),
-            )
-        })
+        .map(|(name, value)| (tags.clone(), time.parse().unwrap(), name.to_owned(), value.into()))
         .collect()
 }
 

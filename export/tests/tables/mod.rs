@@ -25,10 +25,8 @@ pub(crate) fn window((start, end): (i64, i64)) -> Window {
 
 /// A table with a part for each window.
 pub(crate) fn table(dimensions: &[&str], windows: &Windows) -> CountTable {
-    let parts: Vec<CountTable> = windows
-        .iter()
-        .map(|(window, rows)| part(dimensions, *window, rows))
-        .collect();
+    let parts: Vec<CountTable> =
+        windows.iter().map(|(window, rows)| part(dimensions, *window, rows)).collect();
     CountTable::merge_all(&parts).unwrap()
 }
 
@@ -74,16 +72,12 @@ pub(crate) fn revision(
 
 pub(crate) fn rows<const N: usize>(rows: &[([&str; N], [u64; 3])]) -> Rows {
     let owned = |values: &[&str; N]| values.iter().map(|value| (*value).to_owned()).collect();
-    rows.iter()
-        .map(|(values, counts)| (owned(values), *counts))
-        .collect()
+    rows.iter().map(|(values, counts)| (owned(values), *counts)).collect()
 }
 
 /// Options with these labels. The clock shows 00:15:01.
 pub(crate) fn options(format: Format, labels: &[(&str, &str)]) -> ExportOptions {
-    let labels = labels
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     ExportOptions::with_defaults(format)
         .labels(Labels::new(labels).unwrap())
         .now_ms((DAY + 901) * 1000)
@@ -113,9 +107,8 @@ pub(crate) fn text(source: impl Into<Source>, options: &ExportOptions) -> String
 
 /// A text of any characters. Characters that have a meaning in some format are more frequent.
 pub(crate) fn any_value() -> impl Strategy<Value = String> {
-    let special: Vec<char> = ",=\\ %|#@:;\"'`\n\r\t\0-_.+/a20%25\u{7f}\u{85}\u{2028}\u{feff}é🦀"
-        .chars()
-        .collect();
+    let special: Vec<char> =
+        ",=\\ %|#@:;\"'`\n\r\t\0-_.+/a20%25\u{7f}\u{85}\u{2028}\u{feff}é🦀".chars().collect();
     let one = prop_oneof![any::<char>(), prop::sample::select(special)];
     prop::collection::vec(one, 0..12).prop_map(|all| all.into_iter().collect())
 }

@@ -51,9 +51,8 @@ impl Case {
             place.ok_or_else(|| format!("no column {name}"))
         };
         let (min, value, cnt) = (column("min")?, column("value")?, column("cnt")?);
-        let named: Vec<usize> = (0..header.len())
-            .filter(|place| ![min, value, cnt].contains(place))
-            .collect();
+        let named: Vec<usize> =
+            (0..header.len()).filter(|place| ![min, value, cnt].contains(place)).collect();
         let mut minutes: BTreeMap<i64, BTreeMap<Vec<&str>, Tally>> = BTreeMap::new();
         for line in lines {
             let cells: Vec<&str> = line.split(',').collect();
@@ -71,10 +70,7 @@ impl Case {
         if minutes.keys().next_back() != Some(&label.minute) {
             return Err("the minute of the incident is missing".to_owned());
         }
-        let names = named
-            .iter()
-            .map(|place| header[*place].to_owned())
-            .collect();
+        let names = named.iter().map(|place| header[*place].to_owned()).collect();
         Self::of(name, names, &minutes, label)
     }
 
@@ -132,6 +128,5 @@ impl Case {
 static NONE: Vec<Tally> = Vec::new();
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse()
-        .map_err(|_| format!("{text:?} is no whole number"))
+    text.parse().map_err(|_| format!("{text:?} is no whole number"))
 }

@@ -6,12 +6,8 @@ use super::cases::{Case, Values};
 use crate::risk::random::Random;
 
 /// The attributes, with how many values each has.
-const ATTRIBUTES: [(&str, usize); 4] = [
-    ("integration", 7),
-    ("event_name", 9),
-    ("write_key", 4),
-    ("region", 3),
-];
+const ATTRIBUTES: [(&str, usize); 4] =
+    [("integration", 7), ("event_name", 9), ("write_key", 4), ("region", 3)];
 /// Windows before the incident.
 const BEFORE: usize = 6;
 /// How much the rate of a leaf drifts from window to window.
@@ -72,9 +68,7 @@ pub(crate) fn quiet(seed: u64, count: u64, quiet: Quiet) -> Result<Vec<Case>, St
 
 fn quiet_window(leaves: &[Drawn], quiet: Quiet, random: &mut Random) -> Vec<Tally> {
     let drifts = ATTRIBUTES.map(|(_, count)| -> Vec<f64> {
-        (0..count)
-            .map(|_| random.normal(0.0, VALUE_DRIFT))
-            .collect()
+        (0..count).map(|_| random.normal(0.0, VALUE_DRIFT)).collect()
     });
     let tally = |leaf: &Drawn| {
         let drift = match quiet {
@@ -101,10 +95,7 @@ fn give_reasons(case: &mut Case, leaves: &[Drawn], random: &mut Random) -> Resul
                 reasons[random.between(0, 2)] += 1;
             }
             let none = tally.whole - tally.part;
-            split.push(Tally {
-                part: 0,
-                whole: none,
-            });
+            split.push(Tally { part: 0, whole: none });
             split.extend(reasons.map(|part| Tally { part, whole: part }));
         }
         *minute = split;
@@ -114,11 +105,8 @@ fn give_reasons(case: &mut Case, leaves: &[Drawn], random: &mut Random) -> Resul
         let texts: Vec<String> = four().map(|leaf| value(leaf.values[place])).collect();
         Attribute::of_texts(name, &texts).map_err(|error| error.to_string())
     };
-    let mut attributes = ATTRIBUTES
-        .into_iter()
-        .enumerate()
-        .map(column)
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut attributes =
+        ATTRIBUTES.into_iter().enumerate().map(column).collect::<Result<Vec<_>, _>>()?;
     let reasons = ["", "blocked", "consent", "quota"];
     let texts: Vec<&str> = leaves.iter().flat_map(|_| reasons).collect();
     let reason = Attribute::of_texts("reason", &texts).map_err(|error| error.to_string())?;
@@ -147,24 +135,13 @@ fn case(seed: u64, number: u64) -> Result<Case, String> {
             leaf.fails = (effect * random.uniform(0.3, 1.7)).min(1.0);
         }
     }
-    let everything = if causes.is_empty() {
-        random.uniform(0.02, 0.3)
-    } else {
-        0.0
-    };
+    let everything = if causes.is_empty() { random.uniform(0.02, 0.3) } else { 0.0 };
     let level = random.uniform(0.9, 1.2);
     let mut minutes: Vec<Vec<Tally>> = Vec::new();
     for _ in 0..BEFORE {
-        minutes.push(
-            leaves
-                .iter()
-                .map(|leaf| leaf.tally(1.0, 0.0, &mut random))
-                .collect(),
-        );
+        minutes.push(leaves.iter().map(|leaf| leaf.tally(1.0, 0.0, &mut random)).collect());
     }
-    let now = leaves
-        .iter()
-        .map(|leaf| leaf.tally(level, leaf.fails.max(everything), &mut random));
+    let now = leaves.iter().map(|leaf| leaf.tally(level, leaf.fails.max(everything), &mut random));
     minutes.push(now.collect());
     Ok(Case {
         name: format!("generated-{number:03}"),
@@ -177,9 +154,7 @@ fn case(seed: u64, number: u64) -> Result<Case, String> {
 /// Leaves with volumes between a few and some thousand events. A third of all combinations does not occur.
 fn traffic(random: &mut Random) -> Vec<Drawn> {
     let effects = ATTRIBUTES.map(|(_, count)| -> Vec<[f64; 2]> {
-        (0..count)
-            .map(|_| [random.normal(0.0, 0.9), random.normal(0.0, 0.4)])
-            .collect()
+        (0..count).map(|_| [random.normal(0.0, 0.9), random.normal(0.0, 0.4)]).collect()
     });
     let total: usize = ATTRIBUTES.iter().map(|(_, count)| count).product();
     let mut leaves = Vec::new();
@@ -232,10 +207,7 @@ fn volume(leaves: &[Drawn], cause: &[Option<usize>; 4]) -> f64 {
 }
 
 fn is_in(leaf: &Drawn, cause: &[Option<usize>; 4]) -> bool {
-    cause
-        .iter()
-        .zip(leaf.values)
-        .all(|(wanted, value)| wanted.is_none_or(|wanted| wanted == value))
+    cause.iter().zip(leaf.values).all(|(wanted, value)| wanted.is_none_or(|wanted| wanted == value))
 }
 
 impl Drawn {
@@ -244,10 +216,7 @@ impl Drawn {
         let whole = poisson(self.volume, random);
         let rate = self.rate * level * libm::exp(DRIFT * random.normal(0.0, 1.0));
         let rate = rate + (1.0 - rate) * fails;
-        Tally {
-            part: poisson(whole as f64 * rate, random).min(whole),
-            whole,
-        }
+        Tally { part: poisson(whole as f64 * rate, random).min(whole), whole }
     }
 }
 
@@ -267,10 +236,7 @@ fn poisson(mean: f64, random: &mut Random) -> u64 {
 
 fn columns(leaves: &[Drawn]) -> Result<Vec<Attribute>, String> {
     let column = |(place, (name, _)): (usize, (&str, usize))| {
-        let texts: Vec<String> = leaves
-            .iter()
-            .map(|leaf| value(leaf.values[place]))
-            .collect();
+        let texts: Vec<String> = leaves.iter().map(|leaf| value(leaf.values[place])).collect();
         Attribute::of_texts(name, &texts).map_err(|error| error.to_string())
     };
     ATTRIBUTES.into_iter().enumerate().map(column).collect()
@@ -298,9 +264,7 @@ mod tests {
         let cases = cases(15, 60).unwrap();
         let marks = |method: fn(&Case) -> Result<super::super::marks::Ranking, String>| {
             let mut marks = Marks::default();
-            cases
-                .iter()
-                .for_each(|case| marks.add(case, &method(case).unwrap()));
+            cases.iter().for_each(|case| marks.add(case, &method(case).unwrap()));
             marks
         };
         let [plain, _, _, own] = METHODS.map(|(_, method)| marks(method));
@@ -326,9 +290,6 @@ mod tests {
         let global = all.iter().filter(|case| case.truth.is_empty());
         let named: Vec<usize> = global.map(|case| own(case).unwrap().named).collect();
         assert_eq!(named.len(), 8);
-        assert!(
-            named.iter().filter(|named| **named == 0).count() >= 7,
-            "{named:?}"
-        );
+        assert!(named.iter().filter(|named| **named == 0).count() >= 7, "{named:?}");
     }
 }

@@ -11,18 +11,10 @@ pub(crate) type Method = (&'static str, fn(&Case) -> Result<Ranking, String>);
 
 /// All methods. The last one is the one that tallyfold uses.
 pub(crate) const METHODS: [Method; 4] = [
-    ("plain scan, all minutes before", |case| {
-        plain::ranking(&case.leaves(&all(case))?)
-    }),
-    ("plain scan, usual minutes", |case| {
-        plain::ranking(&case.leaves(&usual(case))?)
-    }),
-    ("tallyfold, all minutes before", |case| {
-        explained(case, &all(case))
-    }),
-    ("tallyfold, usual minutes", |case| {
-        explained(case, &usual(case))
-    }),
+    ("plain scan, all minutes before", |case| plain::ranking(&case.leaves(&all(case))?)),
+    ("plain scan, usual minutes", |case| plain::ranking(&case.leaves(&usual(case))?)),
+    ("tallyfold, all minutes before", |case| explained(case, &all(case))),
+    ("tallyfold, usual minutes", |case| explained(case, &usual(case))),
 ];
 
 fn all(case: &Case) -> Vec<bool> {

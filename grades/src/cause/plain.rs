@@ -43,11 +43,7 @@ pub(crate) fn ranking(leaves: &Leaves) -> Result<Ranking, String> {
         let Some((_, choice)) = coarsest else { break };
         if named.is_empty() {
             first = *best;
-            ranked = scores
-                .iter()
-                .take(RANKED)
-                .map(|(_, element)| element.clone())
-                .collect();
+            ranked = scores.iter().take(RANKED).map(|(_, element)| element.clone()).collect();
         }
         live.retain(|leaf| element(leaves, choice.0, *leaf) != *choice);
         named.push(choice.clone());
@@ -55,11 +51,7 @@ pub(crate) fn ranking(leaves: &Leaves) -> Result<Ranking, String> {
     ranked.retain(|element| !named.contains(element));
     Ok(Ranking {
         named: named.len(),
-        causes: named
-            .iter()
-            .chain(&ranked)
-            .map(|element| values(leaves, element))
-            .collect(),
+        causes: named.iter().chain(&ranked).map(|element| values(leaves, element)).collect(),
     })
 }
 
@@ -72,10 +64,7 @@ fn scores(leaves: &Leaves, live: &[usize]) -> Vec<(f64, Element)> {
         let counts = [before.part, before.whole, now.part, now.whole].map(|count| count as f64);
         add(&mut all, counts);
         for attributes in 1..1 << leaves.attributes().len() {
-            add(
-                sums.entry(element(leaves, attributes, *leaf)).or_default(),
-                counts,
-            );
+            add(sums.entry(element(leaves, attributes, *leaf)).or_default(), counts);
         }
     }
     let rate = all[0] / all[1].max(1.0);
@@ -93,18 +82,13 @@ fn scores(leaves: &Leaves, live: &[usize]) -> Vec<(f64, Element)> {
 }
 
 fn add(sum: &mut Counts, counts: Counts) {
-    sum.iter_mut()
-        .zip(counts)
-        .for_each(|(sum, count)| *sum += count);
+    sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }
 
 fn element(leaves: &Leaves, attributes: usize, leaf: usize) -> Element {
     let columns = leaves.attributes().iter().enumerate();
     let named = columns.filter(|(place, _)| attributes & 1 << place != 0);
-    (
-        attributes,
-        named.map(|(_, attribute)| attribute.ids()[leaf]).collect(),
-    )
+    (attributes, named.map(|(_, attribute)| attribute.ids()[leaf]).collect())
 }
 
 fn values(leaves: &Leaves, element: &Element) -> Values {
@@ -113,10 +97,7 @@ fn values(leaves: &Leaves, element: &Element) -> Values {
     named
         .zip(&element.1)
         .map(|((_, attribute), id)| {
-            (
-                attribute.name().to_owned(),
-                attribute.values().value(*id).to_owned(),
-            )
+            (attribute.name().to_owned(), attribute.values().value(*id).to_owned())
         })
         .collect()
 }

@@ -122,17 +122,8 @@ fn row(name: &str, cases: &[Case], answers: &[Answer]) -> String {
     }
     let mut times: Vec<Duration> = answers.iter().map(|answer| answer.took).collect();
     times.sort_unstable();
-    let ms = |place: usize| {
-        times
-            .get(place)
-            .map_or(0.0, |took| took.as_secs_f64() * 1e3)
-    };
-    let Marks {
-        true_positives,
-        false_positives,
-        false_negatives,
-        ..
-    } = marks;
+    let ms = |place: usize| times.get(place).map_or(0.0, |took| took.as_secs_f64() * 1e3);
+    let Marks { true_positives, false_positives, false_negatives, .. } = marks;
     format!(
         "{name:32} {:5.3} {:5.3} {:5.3}   {true_positives:3} {false_positives:3} {false_negatives:3}   {:9.2} {:9.2}\n",
         marks.f1(),

@@ -237,16 +237,11 @@ impl Change {
         let all = [
             ("write_key", slice.source.map(|own| SOURCES[own].0)),
             ("event_name", slice.event_name.map(|own| EVENT_NAMES[own])),
-            (
-                "integration",
-                slice.integration.map(|own| INTEGRATIONS[own]),
-            ),
+            ("integration", slice.integration.map(|own| INTEGRATIONS[own])),
             ("reason", reason),
         ];
         let named = all.into_iter();
-        named
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
+        named.filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 
@@ -278,15 +273,9 @@ mod tests {
     #[test]
     fn what_is_for_good_stays() {
         let new = change(Kind::Life(Life::NewName), 0.0, 1.0);
-        assert_eq!(
-            [99, 100, 300, 9_000].map(|at| new.volume(at)),
-            [0.0, 1.0, 1.0, 1.0]
-        );
+        assert_eq!([99, 100, 300, 9_000].map(|at| new.volume(at)), [0.0, 1.0, 1.0, 1.0]);
         let launch = change(Kind::Life(Life::Launch), 1.0, 2.0);
-        assert_eq!(
-            [99, 147, 195, 9_000].map(|at| launch.volume(at)),
-            [1.0, 1.5, 2.0, 2.0]
-        );
+        assert_eq!([99, 147, 195, 9_000].map(|at| launch.volume(at)), [1.0, 1.5, 2.0, 2.0]);
         assert!(launch.acts(9_000) && !new.acts(9_000) && new.acts(0));
     }
 

@@ -95,15 +95,8 @@ impl Clock {
             true => zone.hours_at(midnight + chrono::TimeDelta::minutes(15 * at as i64)),
             false => zone.hours(),
         };
-        let ahead = |zone: Zone| {
-            (0..windows)
-                .map(|at| hours(zone, at) * HOUR as i64)
-                .collect()
-        };
-        Self {
-            first_ms,
-            ahead: Zone::ALL.into_iter().map(ahead).collect(),
-        }
+        let ahead = |zone: Zone| (0..windows).map(|at| hours(zone, at) * HOUR as i64).collect();
+        Self { first_ms, ahead: Zone::ALL.into_iter().map(ahead).collect() }
     }
 
     /// The start of a window, in milliseconds since 1970.
@@ -159,10 +152,7 @@ mod tests {
     fn a_local_day_follows_the_clock() {
         let monday = NaiveDate::from_ymd_opt(2026, 3, 23).unwrap();
         let clock = Clock::new(monday, 2 * WEEK, true);
-        assert_eq!(
-            clock.changes(Zone::Berlin).collect::<Vec<_>>(),
-            [6 * DAY + 4]
-        );
+        assert_eq!(clock.changes(Zone::Berlin).collect::<Vec<_>>(), [6 * DAY + 4]);
         assert_eq!(clock.local(Zone::Berlin, 0), (7, 4));
         assert_eq!(clock.local(Zone::Berlin, WEEK), (14, 8));
         assert_eq!(clock.local(Zone::NewYork, 0), (6, 80));

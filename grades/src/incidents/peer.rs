@@ -73,10 +73,9 @@ impl By {
         match self {
             Self::Source => vec![source(group)],
             Self::Integration => vec![integration(group)],
-            Self::Pair => vec![
-                source(group / INTEGRATIONS.len()),
-                integration(group % INTEGRATIONS.len()),
-            ],
+            Self::Pair => {
+                vec![source(group / INTEGRATIONS.len()), integration(group % INTEGRATIONS.len())]
+            }
         }
     }
 }
@@ -89,9 +88,7 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(world: &World) -> Self {
         let windows = world.scale.windows();
-        Self {
-            counts: By::ALL.map(|by| vec![vec![[0; 3]; windows]; by.groups()]),
-        }
+        Self { counts: By::ALL.map(|by| vec![vec![[0; 3]; windows]; by.groups()]) }
     }
 
     /// Adds the events of a window.
@@ -220,10 +217,7 @@ fn finding(world: &World, alarm: &Alarm) -> Result<Finding> {
         seen: end,
         measure: alarm.measure,
         // The conversion saturates.
-        observed: Amount {
-            part: alarm.observed as u64,
-            whole: None,
-        },
+        observed: Amount { part: alarm.observed as u64, whole: None },
         total: None,
         expected: alarm.expected,
         low: 0,
@@ -286,11 +280,7 @@ fn judge(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<Judged> {
         false => libm::sqrt(middle.max(1.0)),
     };
     let least = LEAST_CHANGE * middle / LIMIT;
-    Some(Judged {
-        now,
-        usual: middle,
-        deviation: spread.max(of_counting).max(least),
-    })
+    Some(Judged { now, usual: middle, deviation: spread.max(of_counting).max(least) })
 }
 
 fn median(all: &mut [f64]) -> f64 {
@@ -309,21 +299,14 @@ mod tests {
 
     #[test]
     fn the_peer_reports_what_lasts_two_windows_and_until_two_are_usual() {
-        let scale = Scale {
-            history: 4,
-            judged: 1,
-            incidents: 0,
-        };
+        let scale = Scale { history: 4, judged: 1, incidents: 0 };
         let world = World::new(1, Setting::Calm, scale);
-        let mut counts: Vec<[u32; 3]> = (0..scale.windows() as u32)
-            .map(|at| [1_000 + at * 7 % 50, 10 + at % 3, 0])
-            .collect();
+        let mut counts: Vec<[u32; 3]> =
+            (0..scale.windows() as u32).map(|at| [1_000 + at * 7 % 50, 10 + at % 3, 0]).collect();
         let first = scale.first();
         let alarms = |counts: &[[u32; 3]], measure| {
             let alarms = alarms_of(&world, counts, By::Source.values(0), measure);
-            let ranges = alarms
-                .iter()
-                .map(|alarm| (alarm.first - first, alarm.last - first));
+            let ranges = alarms.iter().map(|alarm| (alarm.first - first, alarm.last - first));
             ranges.collect::<Vec<_>>()
         };
         assert_eq!(alarms(&counts, Measure::Success), []);

@@ -29,11 +29,8 @@ const OFTEN: [(Life, usize); 8] = [
 
 /// All changes, in time order. Incidents before the first judged window are not graded, but baselines learn from them.
 pub(super) fn plan(world: &World) -> Vec<Change> {
-    let mut drawing = Drawing {
-        world,
-        random: Random::of(&[world.seed, Purpose::Plan as u64]),
-        all: Vec::new(),
-    };
+    let mut drawing =
+        Drawing { world, random: Random::of(&[world.seed, Purpose::Plan as u64]), all: Vec::new() };
     drawing.incidents();
     drawing.life();
     let mut all = drawing.all;
@@ -129,13 +126,8 @@ impl Drawing<'_> {
             Incident::EventVanishes => self.stream(|stream| stream.mean >= LEAST_OF_PAIR)?,
         };
         let effect = self.effect(kind);
-        let change = Change {
-            kind: Kind::Incident(kind),
-            slice,
-            effect,
-            start,
-            end: start + length,
-        };
+        let change =
+            Change { kind: Kind::Incident(kind), slice, effect, start, end: start + length };
         let is_large = self.affected(&change) >= LEAST_AFFECTED;
         (is_large && change.end <= self.world.scale.windows()).then_some(change)
     }
@@ -151,16 +143,12 @@ impl Drawing<'_> {
             Incident::PartFails => Effect::Fails(0.3),
             Incident::ErrorsDouble => Effect::MoreErrors(2.0),
             Incident::DeliveredTwice => Effect::Copies(2),
-            Incident::SlowDecline => Effect::Volume {
-                before: 1.0,
-                now: 0.5,
-            },
+            Incident::SlowDecline => Effect::Volume { before: 1.0, now: 0.5 },
             Incident::ConsentFilter => Effect::Filtered(REASONS[0], random.log_between(0.08, 0.8)),
             Incident::NewReason => Effect::Filtered(reason, random.log_between(0.03, 0.3)),
-            Incident::EventVanishes | Incident::IntegrationSilent => Effect::Volume {
-                before: 1.0,
-                now: 0.0,
-            },
+            Incident::EventVanishes | Incident::IntegrationSilent => {
+                Effect::Volume { before: 1.0, now: 0.0 }
+            }
         }
     }
 
@@ -193,10 +181,7 @@ impl Drawing<'_> {
             Life::Burst => volume(random.log_between(1.8, 5.0)),
             Life::Campaign => volume(random.log_between(1.8, 6.0)),
             Life::Launch => volume(random.log_between(1.3, 2.5)),
-            Life::NewName | Life::NewPair => Effect::Volume {
-                before: 0.0,
-                now: 1.0,
-            },
+            Life::NewName | Life::NewPair => Effect::Volume { before: 0.0, now: 1.0 },
             Life::LateData => Effect::Late(0.05 + 0.25 * random.unit()),
             Life::ClockChange | Life::Holiday | Life::LateBatch => Effect::Moved,
         };
@@ -210,30 +195,18 @@ impl Drawing<'_> {
             Life::NewPair | Life::RetiredPair => self.pair(),
             _ => self.source(),
         };
-        Some(Change {
-            kind: Kind::Life(life),
-            slice,
-            effect,
-            start,
-            end: start + length,
-        })
+        Some(Change { kind: Kind::Life(life), slice, effect, start, end: start + length })
     }
 
     fn source(&mut self) -> Slice {
-        Slice {
-            source: Some(self.random.below(SOURCES.len())),
-            ..Slice::default()
-        }
+        Slice { source: Some(self.random.below(SOURCES.len())), ..Slice::default() }
     }
 
     fn integration(&mut self, sizes: &[Size]) -> Slice {
         loop {
             let integration = self.random.below(INTEGRATIONS.len());
             if sizes.contains(&Size::of(integration)) {
-                return Slice {
-                    integration: Some(integration),
-                    ..Slice::default()
-                };
+                return Slice { integration: Some(integration), ..Slice::default() };
             }
         }
     }
@@ -339,10 +312,7 @@ fn holidays(world: &World) -> Vec<Change> {
             let own = SOURCES.iter().enumerate().filter(|(_, own)| own.1 == zone);
             all.extend(own.map(|(source, _)| Change {
                 kind: Kind::Life(Life::Holiday),
-                slice: Slice {
-                    source: Some(source),
-                    ..Slice::default()
-                },
+                slice: Slice { source: Some(source), ..Slice::default() },
                 effect: Effect::Volume { before: 1.0, now },
                 start,
                 end: end + 1,
@@ -400,11 +370,7 @@ fn moved(
 ) -> Change {
     Change {
         kind: Kind::Life(life),
-        slice: Slice {
-            source: Some(source),
-            event_name,
-            integration: None,
-        },
+        slice: Slice { source: Some(source), event_name, integration: None },
         effect: Effect::Moved,
         start: range.start,
         end: range.end,
@@ -416,11 +382,7 @@ mod tests {
     use super::*;
     use crate::incidents::world::Scale;
 
-    const QUARTER: Scale = Scale {
-        history: 6,
-        judged: 13,
-        incidents: 40,
-    };
+    const QUARTER: Scale = Scale { history: 6, judged: 13, incidents: 40 };
 
     fn planned(setting: Setting) -> (World, Vec<Change>) {
         let world = World::new(3, setting, QUARTER);
@@ -441,8 +403,7 @@ mod tests {
                 );
             }
             assert!(
-                all.iter()
-                    .any(|one| one.incident().is_some() && one.start < world.scale.first())
+                all.iter().any(|one| one.incident().is_some() && one.start < world.scale.first())
             );
         }
     }

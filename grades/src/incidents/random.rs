@@ -163,10 +163,7 @@ mod tests {
             let (mean, variance) = moments(|random| random.binomial(trials, probability) as f64);
             let wanted = trials as f64 * probability;
             assert!(is_near(mean, wanted), "{trials}: {mean}");
-            assert!(
-                is_near(variance, wanted * (1.0 - probability)),
-                "{trials}: {variance}"
-            );
+            assert!(is_near(variance, wanted * (1.0 - probability)), "{trials}: {variance}");
         }
     }
 

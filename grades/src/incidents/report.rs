@@ -65,11 +65,7 @@ fn hours(delay: Option<f64>) -> String {
 pub(super) fn tables(both: Pair<'_>) -> String {
     let mut text = String::new();
     let head = "found  cause  median    90%  early";
-    let _ = writeln!(
-        text,
-        "{:<24} {:>9}  | {head}  | peer: {head}",
-        "incident", "number"
-    );
+    let _ = writeln!(text, "{:<24} {:>9}  | {head}  | peer: {head}", "incident", "number");
     let row = |text: &mut String, name: &str, wanted: Option<Incident>| {
         let of = both.map(|scores| {
             let outcomes = scores.iter().flat_map(|score| &score.outcomes);
@@ -123,10 +119,7 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
     let right = messages.iter().filter(|one| one.about == About::Incident);
     vec![
         ("recall", share(all.found, all.incidents)),
-        (
-            "messages that touch an incident",
-            share(right.count(), messages.len()),
-        ),
+        ("messages that touch an incident", share(right.count(), messages.len())),
         (
             "messages that touch an incident or an outage",
             share(useful.clone().count(), messages.len()),
@@ -135,26 +128,11 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
             "the same, or the first about a retired name",
             share(useful.count() + retired, messages.len()),
         ),
-        (
-            "findings that touch an incident",
-            share(touching.count(), findings.len()),
-        ),
-        (
-            "false episodes a week",
-            a_week(scores.iter().map(|score| score.episodes).sum()),
-        ),
-        (
-            "findings per found incident",
-            of_found(outcomes().map(|one| one.alarms.len()).sum()),
-        ),
-        (
-            "messages per found incident",
-            of_found(outcomes().map(|one| one.messages.len()).sum()),
-        ),
-        (
-            "incidents that only joined another message",
-            joined.count().to_string(),
-        ),
+        ("findings that touch an incident", share(touching.count(), findings.len())),
+        ("false episodes a week", a_week(scores.iter().map(|score| score.episodes).sum())),
+        ("findings per found incident", of_found(outcomes().map(|one| one.alarms.len()).sum())),
+        ("messages per found incident", of_found(outcomes().map(|one| one.messages.len()).sum())),
+        ("incidents that only joined another message", joined.count().to_string()),
         (
             "most messages within two hours (about)",
             flood.map_or("-".to_owned(), |flood| {
@@ -163,18 +141,9 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
         ),
         ("delay in hours: median", hours(all.median_delay)),
         ("delay in hours: 90% within", hours(all.late_delay)),
-        (
-            "cause among the first three, of found",
-            share(all.explained, all.found),
-        ),
-        (
-            "called over too early, of all",
-            share(all.early, all.incidents),
-        ),
-        (
-            "infos a week",
-            a_week(scores.iter().map(|score| score.infos.len()).sum()),
-        ),
+        ("cause among the first three, of found", share(all.explained, all.found)),
+        ("called over too early, of all", share(all.early, all.incidents)),
+        ("infos a week", a_week(scores.iter().map(|score| score.infos.len()).sum())),
     ]
 }
 
@@ -182,11 +151,7 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
 fn life(both: Pair<'_>) -> String {
     let mut text = String::new();
     let head = "reported  findings  messages";
-    let _ = writeln!(
-        text,
-        "{:<24} {:>9}  | {head}  | peer: {head}",
-        "life", "number"
-    );
+    let _ = writeln!(text, "{:<24} {:>9}  | {head}  | peer: {head}", "life", "number");
     let kinds = Life::ALL.map(About::Life).into_iter();
     for about in kinds.chain([About::Nothing]) {
         let noticed = both.map(|scores| {
@@ -280,9 +245,7 @@ pub(super) fn lines(score: &Score) -> String {
     let line = |(number, one): (usize, &Outcome)| {
         let shown = |values: &Values| -> Value {
             let values = values.iter();
-            values
-                .map(|(name, value)| (name.clone(), json!(value)))
-                .collect()
+            values.map(|(name, value)| (name.clone(), json!(value))).collect()
         };
         let causes = one.causes.iter();
         let causes = causes.map(|cause| json!({"where": shown(cause), "named": true}));

@@ -14,11 +14,7 @@ use super::watch::{checks, differences, replay};
 use super::world::{Scale, Setting, World};
 
 /// Six weeks from which the rules learn what is usual, and a quarter with four incidents of each kind.
-const QUARTER: Scale = Scale {
-    history: 6,
-    judged: 13,
-    incidents: 40,
-};
+const QUARTER: Scale = Scale { history: 6, judged: 13, incidents: 40 };
 
 /// Seeds that are used to choose rules and constants.
 const TUNING: [u64; 4] = [1, 2, 3, 4];
@@ -50,9 +46,8 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
 
 fn grade(arguments: &[String]) -> Result<(), String> {
     let seeds = arguments.iter().map(|seed| seed.parse());
-    let mut seeds: Vec<u64> = seeds
-        .collect::<Result<_, _>>()
-        .map_err(|_| "want whole numbers as seeds".to_owned())?;
+    let mut seeds: Vec<u64> =
+        seeds.collect::<Result<_, _>>().map_err(|_| "want whole numbers as seeds".to_owned())?;
     if seeds.is_empty() {
         seeds = match given("TUNE") {
             Some(_) => TUNING.to_vec(),
@@ -80,16 +75,11 @@ fn grade(arguments: &[String]) -> Result<(), String> {
             }
         }
         let spent = began.elapsed().as_secs_f64();
-        println!(
-            "{}: seeds {seeds:?}, {how:?}, {spent:.0} s\n",
-            setting.name()
-        );
+        println!("{}: seeds {seeds:?}, {how:?}, {spent:.0} s\n", setting.name());
         println!("{}", tables([&scores[0], &scores[1]]));
         json.extend(scores[0].iter().map(lines));
     }
-    given("JSON").map_or(Ok(()), |file| {
-        fs::write(file, json).map_err(|error| error.to_string())
-    })
+    given("JSON").map_or(Ok(()), |file| fs::write(file, json).map_err(|error| error.to_string()))
 }
 
 /// The results of all seeds, in their order. Each thread grades one seed after the other.
@@ -115,9 +105,7 @@ fn all(
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let done: Vec<_> = std::thread::scope(|scope| {
-        let started: Vec<_> = (0..processors.min(seeds.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
+        let started: Vec<_> = (0..processors.min(seeds.len())).map(|_| scope.spawn(work)).collect();
         started.into_iter().map(|thread| thread.join()).collect()
     });
     let mut results = Vec::new();
@@ -133,9 +121,7 @@ fn settings() -> Result<Vec<Setting>, String> {
         return Ok(Setting::ALL.to_vec());
     };
     let setting = Setting::ALL.into_iter().find(|one| one.name() == name);
-    setting
-        .map(|one| vec![one])
-        .ok_or("SETTING: want full or calm".to_owned())
+    setting.map(|one| vec![one]).ok_or("SETTING: want full or calm".to_owned())
 }
 
 /// The quarter or, with `WEEKS`, another number of weeks with three incidents a week.
@@ -145,11 +131,7 @@ fn scale() -> Result<Scale, String> {
     };
     let judged = weeks.parse().ok().filter(|weeks| (1..=52).contains(weeks));
     let judged: usize = judged.ok_or("WEEKS: want a number from 1 to 52")?;
-    Ok(Scale {
-        judged,
-        incidents: 3 * judged,
-        ..QUARTER
-    })
+    Ok(Scale { judged, incidents: 3 * judged, ..QUARTER })
 }
 
 fn rules() -> Result<Rules, String> {
@@ -190,10 +172,7 @@ pub(super) fn score(
         ours = checked;
     }
     let scores = [ours, peers].map(|detected| Score::new(&traffic, detected));
-    Ok(Graded {
-        details: details(&traffic.world, &scores[0]),
-        scores,
-    })
+    Ok(Graded { details: details(&traffic.world, &scores[0]), scores })
 }
 
 #[cfg(test)]
@@ -202,11 +181,7 @@ mod tests {
     use crate::incidents::report::figures;
     use crate::incidents::score::About;
 
-    const SMALL: Scale = Scale {
-        history: 4,
-        judged: 2,
-        incidents: 10,
-    };
+    const SMALL: Scale = Scale { history: 4, judged: 2, incidents: 10 };
 
     #[test]
     fn the_standard_rules_find_incidents_of_a_small_simulation() {
@@ -218,15 +193,8 @@ mod tests {
         let json = lines(&ours);
         let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
         assert_eq!(first["case"], "calm-1-01");
-        let right = ours
-            .messages
-            .iter()
-            .filter(|one| one.about == About::Incident);
-        assert!(
-            20 * right.count() >= ours.messages.len(),
-            "{}{shown}",
-            graded.details
-        );
+        let right = ours.messages.iter().filter(|one| one.about == About::Incident);
+        assert!(20 * right.count() >= ours.messages.len(), "{}{shown}", graded.details);
         assert!(figures(&[ours]).found >= 5, "{}{shown}", graded.details);
     }
 }

@@ -170,11 +170,7 @@ impl Score {
             let own = own.filter(|(_, change)| change.life() == Some(life));
             let is_noticed =
                 |(place, _): &&(usize, &Change)| touched.iter().any(|all| all.contains(place));
-            Noticed {
-                life,
-                occurred: own.clone().count(),
-                noticed: own.filter(is_noticed).count(),
-            }
+            Noticed { life, occurred: own.clone().count(), noticed: own.filter(is_noticed).count() }
         };
         let about: Vec<About> = touched.iter().map(|touched| truth.about(touched)).collect();
         let message = |(call, of_call): &(&Call, Vec<usize>)| {
@@ -184,9 +180,7 @@ impl Score {
             let first = alarms.iter().map(|(_, about)| *about);
             Message {
                 told: call.told(),
-                about: first
-                    .min_by_key(|about| about.rank())
-                    .unwrap_or(About::Nothing),
+                about: first.min_by_key(|about| about.rank()).unwrap_or(About::Nothing),
                 alarms,
             }
         };
@@ -215,11 +209,7 @@ impl Score {
             seed: traffic.world.seed,
             setting: traffic.world.setting,
             weeks: scale.judged,
-            outcomes: changes
-                .iter()
-                .filter(is_judged)
-                .filter_map(outcome)
-                .collect(),
+            outcomes: changes.iter().filter(is_judged).filter_map(outcome).collect(),
             retired,
             infos: of_severity(true),
             episodes: episodes(&messages),
@@ -255,10 +245,7 @@ fn flood(messages: &[Message]) -> Option<Flood> {
     let most = most.rev().max_by_key(|some| some.len())?;
     let count = |one: &About| most.iter().filter(|other| other.about == *one).count();
     let about = most.iter().map(|one| one.about);
-    Some(Flood {
-        messages: most.len(),
-        about: about.max_by_key(count)?,
-    })
+    Some(Flood { messages: most.len(), about: about.max_by_key(count)? })
 }
 
 /// The causes of the alarms that fired first, in the reported order.
@@ -329,11 +316,7 @@ struct Truth<'t> {
 impl<'t> Truth<'t> {
     fn new(traffic: &'t Traffic) -> Self {
         let for_good = traffic.changes.iter().filter(|one| one.is_for_good());
-        Self {
-            traffic,
-            world: &traffic.world,
-            for_good: for_good.collect(),
-        }
+        Self { traffic, world: &traffic.world, for_good: for_good.collect() }
     }
 
     /// The changes that an alarm is about. It fired while they lasted or shortly after, and each of them alone moves its
@@ -388,11 +371,7 @@ impl<'t> Truth<'t> {
 
     /// The share of a group's events that a change moves to another time.
     fn share(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> f64 {
-        let sum = |is_on| {
-            self.numbers(alarm, group, change, is_on)
-                .iter()
-                .sum::<f64>()
-        };
+        let sum = |is_on| self.numbers(alarm, group, change, is_on).iter().sum::<f64>();
         let (without, all) = (sum(false), sum(true));
         (all - without) / all.max(f64::MIN_POSITIVE)
     }
@@ -411,11 +390,7 @@ impl<'t> Truth<'t> {
             for stream in streams.filter(|stream| group.slice.has_stream(stream)) {
                 let is_in =
                     |one: &Change| one.slice.integration.is_none() && one.slice.has_stream(stream);
-                add([
-                    self.volume(stream, alarm.first, change, is_on, is_in),
-                    0.0,
-                    0.0,
-                ]);
+                add([self.volume(stream, alarm.first, change, is_on, is_in), 0.0, 0.0]);
             }
             return sums;
         }
@@ -552,11 +527,7 @@ mod tests {
     use crate::incidents::change::Kind;
     use crate::incidents::world::Scale;
 
-    const SMALL: Scale = Scale {
-        history: 1,
-        judged: 2,
-        incidents: 0,
-    };
+    const SMALL: Scale = Scale { history: 1, judged: 2, incidents: 0 };
     const START: usize = 1_000;
 
     /// Traffic with only these changes.
@@ -568,29 +539,18 @@ mod tests {
 
     /// A change that lasts for 20 windows.
     fn change(kind: Kind, slice: Slice, effect: Effect) -> Change {
-        Change {
-            kind,
-            slice,
-            effect,
-            start: START,
-            end: START + 20,
-        }
+        Change { kind, slice, effect, start: START, end: START + 20 }
     }
 
     fn failing(integration: usize, share: f64) -> Change {
-        let slice = Slice {
-            integration: Some(integration),
-            ..Slice::default()
-        };
+        let slice = Slice { integration: Some(integration), ..Slice::default() };
         let kind = Kind::Incident(Incident::IntegrationFails);
         change(kind, slice, Effect::Fails(share))
     }
 
     fn values(pairs: &[(&str, &str)]) -> Values {
         let pairs = pairs.iter();
-        pairs
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     /// An alarm about errors that are ten times as many as expected.
@@ -643,26 +603,13 @@ mod tests {
         );
         let other = alarm(&[("integration", INTEGRATIONS[1])], START, START);
         assert_eq!(found(&traffic, other), None);
-        let low = Alarm {
-            observed: 1.0,
-            ..alarm(group, START, START)
-        };
+        let low = Alarm { observed: 1.0, ..alarm(group, START, START) };
         assert_eq!(found(&traffic, low.clone()), None);
-        let low = Alarm {
-            measure: Measure::Success,
-            observed: 5.0,
-            ..low
-        };
+        let low = Alarm { measure: Measure::Success, observed: 5.0, ..low };
         assert_eq!(found(&traffic, low), Some(1));
-        let filtered = Alarm {
-            measure: Measure::FilteredRate,
-            ..alarm(group, START, START)
-        };
+        let filtered = Alarm { measure: Measure::FilteredRate, ..alarm(group, START, START) };
         assert_eq!(found(&traffic, filtered), None);
-        let info = Alarm {
-            is_info: true,
-            ..alarm(group, START, START)
-        };
+        let info = Alarm { is_info: true, ..alarm(group, START, START) };
         assert_eq!(found(&traffic, info), None);
     }
 
@@ -679,17 +626,11 @@ mod tests {
         };
         assert_eq!(found(&traffic, of(650.0, group)), Some(1));
         assert_eq!(found(&traffic, of(450.0, group)), None);
-        let late = Alarm {
-            first: START + 24,
-            ..of(650.0, group)
-        };
+        let late = Alarm { first: START + 24, ..of(650.0, group) };
         assert_eq!(found(&traffic, late), None);
         let other: &[(&str, &str)] = &[("integration", INTEGRATIONS[1])];
         assert_eq!(found(&traffic, of(650.0, other)), None);
-        let filtered = Alarm {
-            measure: Measure::FilteredRate,
-            ..of(650.0, group)
-        };
+        let filtered = Alarm { measure: Measure::FilteredRate, ..of(650.0, group) };
         assert_eq!(found(&traffic, filtered), None);
         // The share is true, but nearly all of it is usual.
         let slight = self::traffic(vec![failing(0, 0.001)]);
@@ -703,29 +644,14 @@ mod tests {
             observed: 0.0,
             ..alarm(&[("write_key", SOURCES[source].0)], START + 2, START + 3)
         };
-        let source = Slice {
-            source: Some(0),
-            ..Slice::default()
-        };
+        let source = Slice { source: Some(0), ..Slice::default() };
         let kind = Kind::Incident(Incident::SlowDecline);
-        let declining = |now| {
-            traffic(vec![change(
-                kind,
-                source,
-                Effect::Volume { before: 1.0, now },
-            )])
-        };
+        let declining =
+            |now| traffic(vec![change(kind, source, Effect::Volume { before: 1.0, now })]);
         // After three of the 144 windows of its decline, the source has lost a hundredth of its events.
         assert_eq!(found(&declining(0.5), silence(0)), None);
         let kind = Kind::Incident(Incident::EventVanishes);
-        let gone = change(
-            kind,
-            source,
-            Effect::Volume {
-                before: 1.0,
-                now: 0.0,
-            },
-        );
+        let gone = change(kind, source, Effect::Volume { before: 1.0, now: 0.0 });
         let gone = traffic(vec![gone]);
         assert_eq!(found(&gone, silence(0)), Some(3));
         assert_eq!(found(&gone, silence(1)), None);
@@ -749,10 +675,7 @@ mod tests {
 
     #[test]
     fn what_is_no_incident_is_life_or_nothing() {
-        let source = Slice {
-            source: Some(0),
-            ..Slice::default()
-        };
+        let source = Slice { source: Some(0), ..Slice::default() };
         let volume = |now| Effect::Volume { before: 1.0, now };
         let outage = change(Kind::Life(Life::Outage), source, volume(0.0));
         let burst = Change {
@@ -785,34 +708,18 @@ mod tests {
     #[test]
     fn the_first_message_about_a_retired_name_is_counted() {
         let name = |source| {
-            let slice = Slice {
-                source: Some(source),
-                event_name: Some(0),
-                integration: None,
-            };
-            let volume = Effect::Volume {
-                before: 1.0,
-                now: 0.0,
-            };
+            let slice = Slice { source: Some(source), event_name: Some(0), integration: None };
+            let volume = Effect::Volume { before: 1.0, now: 0.0 };
             change(Kind::Life(Life::RetiredName), slice, volume)
         };
         let traffic = Traffic::new(World::new(3, Setting::Calm, SMALL));
         let streams = traffic.world.streams.iter();
-        let sources: Vec<usize> = streams
-            .filter(|stream| stream.event_name == 0)
-            .map(|stream| stream.source)
-            .collect();
+        let sources: Vec<usize> =
+            streams.filter(|stream| stream.event_name == 0).map(|stream| stream.source).collect();
         let traffic = self::traffic(sources.iter().map(|source| name(*source)).collect());
         let of = |first: usize| {
-            let group = [
-                ("write_key", SOURCES[sources[0]].0),
-                ("event_name", EVENT_NAMES[0]),
-            ];
-            Alarm {
-                measure: Measure::Events,
-                observed: 0.0,
-                ..alarm(&group, first, first)
-            }
+            let group = [("write_key", SOURCES[sources[0]].0), ("event_name", EVENT_NAMES[0])];
+            Alarm { measure: Measure::Events, observed: 0.0, ..alarm(&group, first, first) }
         };
         let score = Score::new(&traffic, detected(vec![of(START + 1), of(START + 9)]));
         assert_eq!((score.messages.len(), score.retired), (2, 1));
@@ -823,10 +730,7 @@ mod tests {
         let traffic = traffic(vec![failing(0, 0.9)]);
         let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
         let other: &[(&str, &str)] = &[("integration", INTEGRATIONS[1])];
-        let of = |incident: &str, alarm: Alarm| Alarm {
-            incident: incident.to_owned(),
-            ..alarm
-        };
+        let of = |incident: &str, alarm: Alarm| Alarm { incident: incident.to_owned(), ..alarm };
         let alarms = vec![
             of("a", alarm(group, START, START)),
             of("a", alarm(other, START, START)),
@@ -837,10 +741,7 @@ mod tests {
         let about: Vec<About> = score.messages.iter().map(|one| one.about).collect();
         assert_eq!(about, [About::Incident, About::Nothing]);
         let outcome = &score.outcomes[0];
-        assert_eq!(
-            (outcome.alarms.len(), &outcome.messages[..]),
-            (2, &[START][..])
-        );
+        assert_eq!((outcome.alarms.len(), &outcome.messages[..]), (2, &[START][..]));
         assert!(outcome.is_explained());
         // An incident whose alarms only join an earlier message is not found.
         let mut early = detected(alarms[2..].to_vec());
@@ -853,10 +754,8 @@ mod tests {
     #[test]
     fn what_is_called_over_while_it_goes_on_is_called_over_too_early() {
         let over = |alarms: &[(usize, usize)]| {
-            let alarms: Vec<Alarm> = alarms
-                .iter()
-                .map(|(first, last)| alarm(&[], *first, *last))
-                .collect();
+            let alarms: Vec<Alarm> =
+                alarms.iter().map(|(first, last)| alarm(&[], *first, *last)).collect();
             is_called_over(&alarms, 100)
         };
         assert!(!over(&[]));

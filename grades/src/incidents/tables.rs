@@ -104,9 +104,7 @@ fn rows<'a>(metric: Metric, world: &World, cells: &'a Cells) -> Vec<Row<'a>> {
     };
     if metric == Metric::EventIngestion {
         let rows = cells.ingested.iter();
-        return rows
-            .map(|(place, count)| (of(*place).to_vec(), [*count, 0, 0]))
-            .collect();
+        return rows.map(|(place, count)| (of(*place).to_vec(), [*count, 0, 0])).collect();
     }
     let mut rows = Vec::new();
     for cell in &cells.delivered {

@@ -128,13 +128,7 @@ impl Traffic {
                 Effect::Volume { .. } | Effect::Moved | Effect::Late(_) => {}
             }
         }
-        Cell {
-            stream: 0,
-            flow: 0,
-            success,
-            errors,
-            filtered,
-        }
+        Cell { stream: 0, flow: 0, success, errors, filtered }
     }
 
     /// The events of a window as they are read `age` windows after its end. The counts no longer change after [`SETTLED`]
@@ -160,10 +154,7 @@ impl Traffic {
             let mut random = self.random(Purpose::Late, at, cell.stream, 1 + cell.flow);
             let share = share(cell.stream);
             let filtered = cell.filtered.iter_mut().map(|(_, count)| count);
-            for count in [&mut cell.success, &mut cell.errors]
-                .into_iter()
-                .chain(filtered)
-            {
+            for count in [&mut cell.success, &mut cell.errors].into_iter().chain(filtered) {
                 *count = arrived(random.part(), *count, share, age);
             }
         }
@@ -212,11 +203,7 @@ mod tests {
     use crate::incidents::change::{Incident, Kind, Life};
     use crate::incidents::world::{Scale, Setting};
 
-    const SMALL: Scale = Scale {
-        history: 1,
-        judged: 4,
-        incidents: 20,
-    };
+    const SMALL: Scale = Scale { history: 1, judged: 4, incidents: 20 };
 
     fn traffic() -> Traffic {
         Traffic::new(World::new(5, Setting::Full, SMALL))
@@ -251,9 +238,7 @@ mod tests {
                         && (change.is_on(at) || change.is_for_good());
                     let own = &mut sums[usize::from(!is_in)];
                     let counts = [cell.success, cell.errors, cell.sum()];
-                    own.iter_mut()
-                        .zip(counts)
-                        .for_each(|(sum, count)| *sum += count);
+                    own.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 }
                 for (place, count) in &cells.ingested {
                     let is_in = change.slice.has_stream(&traffic.world.streams[*place])
@@ -281,25 +266,16 @@ mod tests {
                 Effect::Fails(share) => {
                     assert_eq!(with[0] + with[1], usual[0] + usual[1], "{shown}");
                     assert_eq!(with[2..], usual[2..], "{shown}");
-                    assert!(
-                        is_near(errors - errors_usual, share * success_usual),
-                        "{shown}"
-                    );
+                    assert!(is_near(errors - errors_usual, share * success_usual), "{shown}");
                 }
                 Effect::MoreErrors(factor) => {
                     assert_eq!(with[0] + with[1], usual[0] + usual[1], "{shown}");
                     assert!(is_near(errors, factor * errors_usual), "{shown}");
                 }
                 Effect::Filtered(_, share) => {
-                    assert_eq!(
-                        with[..3].iter().sum::<u64>(),
-                        usual[..3].iter().sum::<u64>()
-                    );
+                    assert_eq!(with[..3].iter().sum::<u64>(), usual[..3].iter().sum::<u64>());
                     let attempts = success_usual + errors_usual;
-                    assert!(
-                        is_near(filtered - filtered_usual, share * attempts),
-                        "{shown}"
-                    );
+                    assert!(is_near(filtered - filtered_usual, share * attempts), "{shown}");
                 }
                 Effect::Copies(copies) => {
                     assert_eq!(with[..2], [usual[0] * copies, usual[1] * copies], "{shown}");
@@ -339,10 +315,7 @@ mod tests {
     #[test]
     fn late_events_add_up() {
         let traffic = traffic();
-        let late = traffic
-            .changes
-            .iter()
-            .find(|one| one.life() == Some(Life::LateData));
+        let late = traffic.changes.iter().find(|one| one.life() == Some(Life::LateData));
         let late = late.unwrap();
         let all = |cells: &Cells| -> u64 {
             let delivered = cells.delivered.iter();
@@ -351,17 +324,13 @@ mod tests {
             delivered.sum::<u64>() + ingested.sum::<u64>()
         };
         for at in [700, 701, late.start] {
-            let events: Vec<u64> = (0..=SETTLED)
-                .map(|age| all(&traffic.read(at, age)))
-                .collect();
+            let events: Vec<u64> = (0..=SETTLED).map(|age| all(&traffic.read(at, age))).collect();
             assert!(events.windows(2).all(|two| two[0] < two[1]), "{events:?}");
             assert_eq!(traffic.read(at, SETTLED), traffic.read(at, SETTLED + 5));
             let missing = all(&traffic.cells(at)) - events[SETTLED];
             assert!(missing > 0 && missing < all(&traffic.cells(at)) / 10);
         }
-        let Effect::Late(share) = late.effect else {
-            unreachable!("it is late data")
-        };
+        let Effect::Late(share) = late.effect else { unreachable!("it is late data") };
         let of_source = |cells: &Cells| -> u64 {
             let streams = &traffic.world.streams;
             let own = cells.ingested.iter();
@@ -369,9 +338,7 @@ mod tests {
             own.map(|(_, count)| count).sum()
         };
         let windows = || late.start..late.end;
-        let read: u64 = windows()
-            .map(|at| of_source(&traffic.read(at, SETTLED)))
-            .sum();
+        let read: u64 = windows().map(|at| of_source(&traffic.read(at, SETTLED))).sum();
         let sent: u64 = windows().map(|at| of_source(&traffic.cells(at))).sum();
         let found = 1.0 - read as f64 / sent as f64;
         assert!((found - share).abs() < 0.05, "{found} {share}");
@@ -381,10 +348,7 @@ mod tests {
     fn the_same_seed_gives_the_same_counts() {
         let [one, other] = [traffic(), traffic()];
         assert_eq!(one.changes, other.changes);
-        assert_eq!(
-            format!("{:?}", one.read(900, 2)),
-            format!("{:?}", other.read(900, 2))
-        );
+        assert_eq!(format!("{:?}", one.read(900, 2)), format!("{:?}", other.read(900, 2)));
         let third = Traffic::new(World::new(6, Setting::Full, SMALL));
         assert_ne!(one.changes, third.changes);
     }

@@ -26,10 +26,7 @@ pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Detected; 2]> 
         peer.count(world, at, &cells);
     }
     let (delivery, ingestion) = (delivery.settled()?, ingestion.settled()?);
-    let observed = Observed {
-        delivery: Some(&delivery),
-        ingestion: Some(&ingestion),
-    };
+    let observed = Observed { delivery: Some(&delivery), ingestion: Some(&ingestion) };
     let range = Window::new(start(world, world.scale.first())?, start(world, windows)?)?;
     let replay = rules.replay(&observed, range)?;
     let alarm = |finding: &Finding| {
@@ -69,10 +66,7 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Detected, f64)
         let provisional: Vec<_> = (0..SETTLED).rev().map(read).collect();
         let delivery = delivery.read(world, &provisional)?;
         let ingestion = ingestion.read(world, &provisional)?;
-        let observed = Observed {
-            delivery: Some(&delivery),
-            ingestion: Some(&ingestion),
-        };
+        let observed = Observed { delivery: Some(&delivery), ingestion: Some(&ingestion) };
         let began = busy();
         let check = rules.check(&observed, &state, start(world, at + 1)?)?;
         spent += busy() - began;
@@ -94,11 +88,7 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Detected, f64)
 
 fn days_needed(rules: &Rules) -> usize {
     let needs = rules.needs();
-    let back = needs
-        .iter()
-        .map(|need| need.back_s)
-        .max()
-        .unwrap_or_default();
+    let back = needs.iter().map(|need| need.back_s).max().unwrap_or_default();
     usize::try_from(back.div_ceil(86_400)).unwrap_or(DAY) + 1
 }
 
@@ -137,26 +127,17 @@ pub(super) fn differences(checked: &Detected, replayed: &Detected) -> String {
     let named = |Detected { alarms, calls }: &Detected| -> BTreeSet<String> {
         let name = |alarm: &Alarm| {
             let (first, last) = (alarm.first, alarm.last);
-            format!(
-                "{} {:?} from window {first} to {last}",
-                alarm.rule, alarm.group
-            )
+            format!("{} {:?} from window {first} to {last}", alarm.rule, alarm.group)
         };
-        let called = calls.iter().map(|call| {
-            format!(
-                "message after window {} about {}",
-                call.first, call.incident
-            )
-        });
+        let called = calls
+            .iter()
+            .map(|call| format!("message after window {} about {}", call.first, call.incident));
         alarms.iter().map(name).chain(called).collect()
     };
     let (checked, replayed) = (named(checked), named(replayed));
     let both = checked.intersection(&replayed).count();
     let mut text = format!("{both} alarms and messages of checks and of a replay are the same\n");
-    for (who, one, other) in [
-        ("checks", &checked, &replayed),
-        ("a replay", &replayed, &checked),
-    ] {
+    for (who, one, other) in [("checks", &checked, &replayed), ("a replay", &replayed, &checked)] {
         for alarm in one.difference(other) {
             let _ = writeln!(text, "  only {who}: {alarm}");
         }
@@ -167,8 +148,5 @@ pub(super) fn differences(checked: &Detected, replayed: &Detected) -> String {
 /// The CPU time of this thread in nanoseconds. It does not include the time in which other programs run.
 fn busy() -> u64 {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    line.split(' ')
-        .next()
-        .and_then(|first| first.parse().ok())
-        .unwrap_or_default()
+    line.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default()
 }

@@ -183,12 +183,8 @@ impl World {
             streams,
             error_rates: error_rates(seed),
             growth: SOURCES.map(|_| 0.003 + 0.008 * growth.normal()).to_vec(),
-            volume_noise: (0..SOURCES.len())
-                .map(|of| noise(of, VOLUME_NOISE))
-                .collect(),
-            rate_noise: (0..INTEGRATIONS.len())
-                .map(|of| noise(100 + of, RATE_NOISE))
-                .collect(),
+            volume_noise: (0..SOURCES.len()).map(|of| noise(of, VOLUME_NOISE)).collect(),
+            rate_noise: (0..INTEGRATIONS.len()).map(|of| noise(100 + of, RATE_NOISE)).collect(),
             seed,
             setting,
             scale,
@@ -220,12 +216,7 @@ impl World {
     pub(super) fn noisy(&self, place: usize, at: usize) -> f64 {
         let source = self.streams[place].source;
         let (day, _) = self.clock.local(SOURCES[source].1, at);
-        let name = [
-            self.seed,
-            Purpose::Noise as u64,
-            200 + source as u64,
-            day as u64,
-        ];
+        let name = [self.seed, Purpose::Noise as u64, 200 + source as u64, day as u64];
         let of_day = DAY_NOISE * Random::of(&name).normal();
         self.expected(place, at) * libm::exp(self.volume_noise[source][at] + of_day)
     }
@@ -262,11 +253,7 @@ impl World {
 
 /// The first day: the judged weeks begin in March or in September, so that they contain the clock changes of each zone.
 fn monday(seed: u64, scale: Scale) -> NaiveDate {
-    let (month, day) = if seed.is_multiple_of(2) {
-        (3, 2)
-    } else {
-        (9, 14)
-    };
+    let (month, day) = if seed.is_multiple_of(2) { (3, 2) } else { (9, 14) };
     let judged = NaiveDate::from_ymd_opt(2026, month, day).unwrap_or_default();
     judged - chrono::TimeDelta::weeks(scale.history as i64)
 }
@@ -410,11 +397,7 @@ pub(super) mod tests {
     use super::*;
     use crate::incidents::clock::Zone;
 
-    pub(in super::super) const SMALL: Scale = Scale {
-        history: 2,
-        judged: 3,
-        incidents: 20,
-    };
+    pub(in super::super) const SMALL: Scale = Scale { history: 2, judged: 3, incidents: 20 };
 
     #[test]
     fn there_are_integrations_of_each_size() {
@@ -437,16 +420,9 @@ pub(super) mod tests {
     #[test]
     fn every_pattern_sends_its_mean_when_it_should() {
         let world = World::new(4, Setting::Calm, SMALL);
-        for pattern in [
-            Pattern::Steady,
-            Pattern::Hourly,
-            Pattern::Nightly,
-            Pattern::Sparse,
-        ] {
+        for pattern in [Pattern::Steady, Pattern::Hourly, Pattern::Nightly, Pattern::Sparse] {
             let mut streams = world.streams.iter();
-            let place = streams
-                .position(|stream| stream.pattern == pattern)
-                .unwrap();
+            let place = streams.position(|stream| stream.pattern == pattern).unwrap();
             let all: Vec<f64> = (0..2 * WEEK).map(|at| world.expected(place, at)).collect();
             let mean = all.iter().sum::<f64>() / all.len() as f64;
             let ratio = mean / world.streams[place].mean;
@@ -464,20 +440,11 @@ pub(super) mod tests {
 
     #[test]
     fn the_judged_weeks_have_clock_changes_unless_they_are_calm() {
-        let scale = Scale {
-            history: 6,
-            judged: 13,
-            incidents: 40,
-        };
+        let scale = Scale { history: 6, judged: 13, incidents: 40 };
         for seed in [1, 2] {
             let world = World::new(seed, Setting::Full, scale);
-            for zone in [
-                Zone::Berlin,
-                Zone::London,
-                Zone::NewYork,
-                Zone::LosAngeles,
-                Zone::Sydney,
-            ] {
+            for zone in [Zone::Berlin, Zone::London, Zone::NewYork, Zone::LosAngeles, Zone::Sydney]
+            {
                 let changes: Vec<usize> = world.clock.changes(zone).collect();
                 assert_eq!(changes.len(), 1, "{zone:?}");
                 assert!(changes[0] >= scale.first());

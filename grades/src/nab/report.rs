@@ -60,13 +60,7 @@ fn head() -> String {
 
 fn row(table: &mut String, name: &str, score: &Score) {
     let [precision, recall, delay, wrong, points] = score.figures();
-    let Score {
-        alarms,
-        right,
-        windows,
-        hit,
-        ..
-    } = score;
+    let Score { alarms, right, windows, hit, .. } = score;
     let _ = writeln!(
         table,
         "{name:26} {alarms:6} {right:5} {windows:7} {hit:3}  {precision:9.2} {recall:6.2} {delay:5.1} {wrong:5.2} {points:5.1}"

@@ -74,10 +74,7 @@ fn by_rule(hours: &Hours) -> tallyfold::Result<Vec<Alarm>> {
         "totals": counts(hours.counts.iter().sum()), "windows": windows,
     });
     let table = CountTable::from_json(saved.to_string().as_bytes())?;
-    let observed = Observed {
-        delivery: Some(&table),
-        ingestion: None,
-    };
+    let observed = Observed { delivery: Some(&table), ingestion: None };
     let range = Window::new(start(0)?, start(hours.counts.len())?)?;
     let replay = Rules::parse(RULES)?.replay(&observed, range)?;
     let alarm = |finding: &tallyfold_health::Finding| {
@@ -101,9 +98,7 @@ fn by_median(hours: &Hours) -> Vec<Alarm> {
     for (at, count) in hours.counts.iter().enumerate() {
         let same = |step: usize| {
             let earlier = (1..).map_while(|times| at.checked_sub(times * step));
-            earlier
-                .map(|at| hours.counts[at] as f64)
-                .collect::<Vec<_>>()
+            earlier.map(|at| hours.counts[at] as f64).collect::<Vec<_>>()
         };
         let mut usual = same(168);
         if usual.len() < 3 {
@@ -141,15 +136,12 @@ pub(crate) struct Score {
 /// An alarm is right if it is within a labelled window, both ends included; a window is hit by one alarm or more.
 pub(crate) fn score(hours: &Hours, alarms: &[Alarm], labels: &[(String, String)]) -> Score {
     let at = |alarm: &Alarm| minutes(&hours.times[alarm.at]).unwrap_or_default();
-    let windows = labels
-        .iter()
-        .filter_map(|(start, end)| Some((minutes(start)?, minutes(end)?)));
+    let windows = labels.iter().filter_map(|(start, end)| Some((minutes(start)?, minutes(end)?)));
     let windows = windows.collect::<Vec<_>>();
     let is_in = |time: i64, window: &(i64, i64)| window.0 <= time && time <= window.1;
     let first = |window: &(i64, i64)| alarms.iter().map(at).find(|time| is_in(*time, window));
-    let delays = windows
-        .iter()
-        .filter_map(|window| Some((first(window)? - window.0) as f64 / 60.0));
+    let delays =
+        windows.iter().filter_map(|window| Some((first(window)? - window.0) as f64 / 60.0));
     let delays = delays.collect::<Vec<_>>();
     let of_window = |window: &(i64, i64)| match first(window) {
         Some(time) => sigmoid((time - window.1) as f64 / length(*window)) / sigmoid(-1.0),
@@ -165,10 +157,7 @@ pub(crate) fn score(hours: &Hours, alarms: &[Alarm], labels: &[(String, String)]
             None => -0.11,
         }
     };
-    let points = windows
-        .iter()
-        .map(of_window)
-        .chain(alarms.iter().map(of_false));
+    let points = windows.iter().map(of_window).chain(alarms.iter().map(of_false));
     Score {
         points: points.fold(0.0, |sum, points| sum + points),
         alarms: alarms.len(),
@@ -277,18 +266,10 @@ mod tests {
                 .collect(),
             start_ms: 0,
         };
-        let labels = [(
-            "2015-01-02 00:00:00".to_owned(),
-            "2015-01-02 10:00:00".to_owned(),
-        )];
+        let labels = [("2015-01-02 00:00:00".to_owned(), "2015-01-02 10:00:00".to_owned())];
         let of = |alarms: &[usize]| {
-            let alarms: Vec<Alarm> = alarms
-                .iter()
-                .map(|at| Alarm {
-                    at: *at,
-                    score: 1.0,
-                })
-                .collect();
+            let alarms: Vec<Alarm> =
+                alarms.iter().map(|at| Alarm { at: *at, score: 1.0 }).collect();
             score(&hours, &alarms, &labels).figures()[4]
         };
         assert!((of(&[24]) - 100.0).abs() < 1e-9 && of(&[]).abs() < 1e-9);

@@ -27,14 +27,9 @@ impl Hours {
         let step = minutes(lines.get(1)?.0)? - minutes(lines.first()?.0)?;
         let steps = usize::try_from(60 / step.max(1)).ok()?.max(1);
         let first = minutes(lines.first()?.0)? - minutes("1970-01-01 00:00:00")?;
-        let mut hours = Self {
-            start_ms: first.div_euclid(60) * 3_600_000,
-            ..Self::default()
-        };
+        let mut hours = Self { start_ms: first.div_euclid(60) * 3_600_000, ..Self::default() };
         for hour in lines.chunks_exact(steps) {
-            let counts = hour
-                .iter()
-                .map(|(_, count)| count.trim().parse::<f64>().ok());
+            let counts = hour.iter().map(|(_, count)| count.trim().parse::<f64>().ok());
             let sum = counts.collect::<Option<Vec<f64>>>()?.iter().sum::<f64>();
             hours.counts.push(sum as u64);
             hours.times.push(hour.last()?.0.to_owned());
@@ -47,11 +42,7 @@ impl Hours {
 pub(crate) fn minutes(time: &str) -> Option<i64> {
     let part = |range: std::ops::Range<usize>| time.get(range)?.parse::<i64>().ok();
     let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day;
     Some((days * 24 + part(11..13)?) * 60 + part(14..16)?)
 }

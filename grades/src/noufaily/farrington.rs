@@ -31,11 +31,8 @@ pub(crate) fn judge(
     series: &[Series],
 ) -> Result<Vec<(usize, usize, Alarms)>, String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let files = series
-        .iter()
-        .map(|(_, run, _)| run / RUNS_OF_A_FILE)
-        .max()
-        .map_or(0, |last| last + 1);
+    let files =
+        series.iter().map(|(_, run, _)| run / RUNS_OF_A_FILE).max().map_or(0, |last| last + 1);
     let parts = (0..files).map(|part| Part::write(folder, seed, part, series));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let mut running: Vec<Child> = Vec::new();
@@ -64,9 +61,8 @@ impl Part {
             results: folder.join(format!("results-{seed}-{part}.csv")),
         };
         let mut text = String::new();
-        for (scenario, run, counts) in series
-            .iter()
-            .filter(|(_, run, _)| run / RUNS_OF_A_FILE == part)
+        for (scenario, run, counts) in
+            series.iter().filter(|(_, run, _)| run / RUNS_OF_A_FILE == part)
         {
             let _ = write!(text, "{scenario},{run}");
             counts.iter().for_each(|count| {
@@ -86,20 +82,14 @@ impl Part {
     fn start(&self) -> Result<Child, String> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/r/farrington.R");
         let mut command = Command::new("nice");
-        command
-            .args(["Rscript", script])
-            .args([&self.series, &self.results]);
+        command.args(["Rscript", script]).args([&self.series, &self.results]);
         command.spawn().map_err(|error| format!("Rscript: {error}"))
     }
 }
 
 fn ended(mut child: Child) -> Result<(), String> {
     let status = child.wait().map_err(|error| format!("Rscript: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("Rscript: {status}"))
-    }
+    if status.success() { Ok(()) } else { Err(format!("Rscript: {status}")) }
 }
 
 /// Parses a number. A week that R can't judge (NA) has no alarm.
@@ -112,11 +102,7 @@ fn read(path: &Path) -> Result<Vec<(usize, usize, Alarms)>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut runs: Vec<(usize, usize, Alarms)> = Vec::new();
     for line in text.lines().skip(1) {
-        let fields = line
-            .split(',')
-            .take(5)
-            .map(number)
-            .collect::<Result<Vec<usize>, _>>();
+        let fields = line.split(',').take(5).map(number).collect::<Result<Vec<usize>, _>>();
         let Ok([scenario, run, week, plugin, muan]) = fields.as_deref() else {
             return Err(format!("{}: {line:?} is no result", path.display()));
         };

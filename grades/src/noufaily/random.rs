@@ -95,21 +95,12 @@ mod tests {
     }
 
     fn near(found: f64, expected: f64, share: f64) {
-        assert!(
-            (found - expected).abs() <= share * expected,
-            "{found} instead of {expected}"
-        );
+        assert!((found - expected).abs() <= share * expected, "{found} instead of {expected}");
     }
 
     #[test]
     fn counts_have_the_stated_mean_and_variance() {
-        for (mean, phi) in [
-            (0.2, 2.0),
-            (1.5, 5.0),
-            (4.5, 1.0),
-            (42.0, 1.1),
-            (150.0, 3.0),
-        ] {
+        for (mean, phi) in [(0.2, 2.0), (1.5, 5.0), (4.5, 1.0), (42.0, 1.1), (150.0, 3.0)] {
             let (found, variance) = moments(|random| random.count(mean, phi) as f64);
             near(found, mean, 0.06);
             near(variance, phi * mean, 0.08);

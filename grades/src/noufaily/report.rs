@@ -20,9 +20,7 @@ const RUNS: usize = 100;
 pub(crate) fn table(arguments: &Arguments) -> Result<String, String> {
     let number = |name: &str, usual: u64| match arguments.value(name) {
         None => Ok(usual),
-        Some(text) => text
-            .parse()
-            .map_err(|_| format!("--{name} {text}: want a number")),
+        Some(text) => text.parse().map_err(|_| format!("--{name} {text}: want a number")),
     };
     let seed = number("seed", SEED)?;
     let runs = number("runs", RUNS as u64)? as usize;
@@ -62,15 +60,10 @@ fn draw(all: &[Scenario], seed: u64, runs: usize) -> Drawn {
 }
 
 fn asked(seed: u64, drawn: &Drawn) -> Result<BTreeMap<(usize, usize), Alarms>, String> {
-    let series: Vec<Series> = drawn
-        .iter()
-        .map(|(key, run)| (key.0, key.1, run.counts.clone()))
-        .collect();
+    let series: Vec<Series> =
+        drawn.iter().map(|(key, run)| (key.0, key.1, run.counts.clone())).collect();
     let results = farrington::judge(Path::new(".cache/farrington"), seed, &series)?;
-    Ok(results
-        .into_iter()
-        .map(|(scenario, run, alarms)| ((scenario, run), alarms))
-        .collect())
+    Ok(results.into_iter().map(|(scenario, run, alarms)| ((scenario, run), alarms)).collect())
 }
 
 fn restated_alarms(drawn: &Drawn) -> BTreeMap<(usize, usize), Alarms> {
@@ -85,18 +78,11 @@ fn restated_alarms(drawn: &Drawn) -> BTreeMap<(usize, usize), Alarms> {
 /// The alarms of the graded weeks: more cases than expected.
 fn alarms(run: &Run) -> Vec<bool> {
     let known = vec![true; run.counts.len()];
-    let stream = Stream {
-        counts: &run.counts,
-        wholes: None,
-        known: &known,
-    };
+    let stream = Stream { counts: &run.counts, wholes: None, known: &known };
     let judged = scan(&stream, GRADED - FIRST, &ScanOptions::weeks());
     let is_alarm =
         |excess: &tallyfold_health::Excess| excess.alarm && excess.direction == Direction::High;
-    judged
-        .iter()
-        .map(|excess| excess.as_ref().is_some_and(is_alarm))
-        .collect()
+    judged.iter().map(|excess| excess.as_ref().is_some_and(is_alarm)).collect()
 }
 
 fn settings(seed: u64, runs: usize, has_r: bool) -> String {
@@ -145,12 +131,8 @@ fn rows(
         let scores = score(index, drawn, theirs);
         let is_better = theirs.is_some() && scores[0].beats(&scores[1]);
         better += u32::from(is_better);
-        let name = format!(
-            "{:3} {:5} {:6}",
-            scenario.row,
-            yes(scenario.trend),
-            yes(scenario.season)
-        );
+        let name =
+            format!("{:3} {:5} {:6}", scenario.row, yes(scenario.trend), yes(scenario.season));
         line(&mut text, &name, &scores, yes(is_better));
         for (sum, score) in total.iter_mut().zip(&scores) {
             sum.merge(score);
@@ -158,11 +140,7 @@ fn rows(
     }
     line(&mut text, "all             ", &total, "");
     if theirs.is_some() {
-        let _ = writeln!(
-            text,
-            "\nhigher POD at no higher FPR: {better} of {}",
-            all.len()
-        );
+        let _ = writeln!(text, "\nhigher POD at no higher FPR: {better} of {}", all.len());
     }
     text
 }
@@ -174,11 +152,7 @@ fn yes(is_so: bool) -> &'static str {
 fn line(text: &mut String, name: &str, scores: &Scores, last: &str) {
     let cells =
         scores.map(|score| format!("{:.4}  {:.3}", score.false_positives(), score.detection()));
-    let _ = writeln!(
-        text,
-        "{name} | {:15} | {:15} | {:15} | {last}",
-        cells[0], cells[1], cells[2]
-    );
+    let _ = writeln!(text, "{name} | {:15} | {:15} | {:15} | {last}", cells[0], cells[1], cells[2]);
 }
 
 #[cfg(test)]
@@ -193,19 +167,11 @@ mod tests {
         let all = scenarios();
         let mut total = [Score::default(); 2];
         let mut lines = 0;
-        for fields in bounds
-            .lines()
-            .skip(1)
-            .map(|line| line.split(',').collect::<Vec<_>>())
-        {
+        for fields in bounds.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>()) {
             let [scenario, run] = [0, 1].map(|at: usize| fields[at].parse::<usize>().unwrap());
             let weeks = fields[2].split(' ').filter(|week| !week.is_empty());
-            let weeks = weeks
-                .map(|week| week.parse().unwrap())
-                .collect::<Vec<usize>>();
-            let theirs = (0..49)
-                .map(|week| weeks.contains(&week))
-                .collect::<Vec<_>>();
+            let weeks = weeks.map(|week| week.parse().unwrap()).collect::<Vec<usize>>();
+            let theirs = (0..49).map(|week| weeks.contains(&week)).collect::<Vec<_>>();
             let mut random = Random::new(&[1001, scenario as u64, run as u64]);
             let run = all[scenario].draw(&mut random);
             assert_eq!(
@@ -213,11 +179,7 @@ mod tests {
                 fields[3],
                 "another series than R had"
             );
-            assert_eq!(
-                restated::alarms(&run.counts),
-                theirs,
-                "the restatement is not R"
-            );
+            assert_eq!(restated::alarms(&run.counts), theirs, "the restatement is not R");
             total[0].add(&run, &alarms(&run));
             total[1].add(&run, &theirs);
             lines += 1;
@@ -225,9 +187,6 @@ mod tests {
         assert_eq!(lines, 40);
         let [ours, theirs] = total;
         assert!(ours.beats(&theirs), "{ours:?} {theirs:?}");
-        assert!(
-            ours.detection() >= 0.5 && ours.false_positives() <= 0.012,
-            "{ours:?}"
-        );
+        assert!(ours.detection() >= 0.5 && ours.false_positives() <= 0.012, "{ours:?}");
     }
 }

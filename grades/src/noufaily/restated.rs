@@ -21,9 +21,7 @@ pub(crate) fn alarms(counts: &[u64]) -> Vec<bool> {
 /// Whether a week's count is above the 0.99 quantile, and this week and the three before it have at least five cases.
 fn is_alarm(counts: &[u64], week: usize) -> bool {
     let weeks = baseline(counts, week);
-    let most = weeks
-        .iter()
-        .fold(0.0, |most: f64, week| most.max(week.count));
+    let most = weeks.iter().fold(0.0, |most: f64, week| most.max(week.count));
     // Leaves out a trend that leads to an expected count above all counts of the baseline.
     let fit = reweighted(&weeks, true)
         .filter(|fit| !fit.has_trend || fit.expected() <= most)
@@ -53,17 +51,11 @@ fn baseline(counts: &[u64], week: usize) -> Vec<Week> {
         let is_near = after <= HALF_WIDTH || after >= YEAR - HALF_WIDTH;
         Week {
             count: counts[at] as f64,
-            level: if is_near {
-                LEVELS - 1
-            } else {
-                (after - HALF_WIDTH - 1) / 5
-            },
+            level: if is_near { LEVELS - 1 } else { (after - HALF_WIDTH - 1) / 5 },
             time: (at as f64 - week as f64) / 100.0,
         }
     };
-    (first - HALF_WIDTH..week - LAST_WEEKS)
-        .map(of_baseline)
-        .collect()
+    (first - HALF_WIDTH..week - LAST_WEEKS).map(of_baseline).collect()
 }
 
 type Matrix = [[f64; COLUMNS]; COLUMNS];
@@ -107,18 +99,11 @@ fn reweighted(weeks: &[Week], has_trend: bool) -> Option<Fit> {
     };
     let residuals = weeks.iter().zip(&fit.means).map(residual);
     let weight = |residual: f64| {
-        if residual > 2.58 {
-            1.0 / (residual * residual)
-        } else {
-            1.0
-        }
+        if residual > 2.58 { 1.0 / (residual * residual) } else { 1.0 }
     };
     let weights = residuals.map(weight).collect::<Vec<f64>>();
     let share = weeks.len() as f64 / weights.iter().sum::<f64>();
-    let weights = weights
-        .iter()
-        .map(|weight| weight * share)
-        .collect::<Vec<_>>();
+    let weights = weights.iter().map(|weight| weight * share).collect::<Vec<_>>();
     regression(weeks, &weights, fit.has_trend)
 }
 
@@ -160,9 +145,8 @@ fn step(fit: &mut Fit, weeks: &[Week], weights: &[f64]) -> Option<()> {
     }
     let columns = fit.columns();
     fit.covariance = inverse(&information, columns)?;
-    fit.coefficients = fit
-        .covariance
-        .map(|row| row.iter().zip(&gradient).map(|(a, b)| a * b).sum());
+    fit.coefficients =
+        fit.covariance.map(|row| row.iter().zip(&gradient).map(|(a, b)| a * b).sum());
     let mean = |week: &Week| {
         libm::exp(fit.coefficients[week.level] + fit.coefficients[LEVELS] * week.time)
     };
@@ -204,11 +188,7 @@ fn inverse(information: &Matrix, columns: usize) -> Option<Matrix> {
 
 fn deviance(weeks: &[Week], weights: &[f64], means: &[f64]) -> f64 {
     let part = |(week, mean): (&Week, &f64)| {
-        let log = if week.count > 0.0 {
-            week.count * libm::log(week.count / mean)
-        } else {
-            0.0
-        };
+        let log = if week.count > 0.0 { week.count * libm::log(week.count / mean) } else { 0.0 };
         2.0 * (log - (week.count - mean))
     };
     let parts = weeks.iter().zip(means).map(part);
@@ -218,8 +198,5 @@ fn deviance(weeks: &[Week], weights: &[f64], means: &[f64]) -> f64 {
 fn pearson(weeks: &[Week], weights: &[f64], means: &[f64]) -> f64 {
     let square = |(week, mean): (&Week, &f64)| (week.count - mean) * (week.count - mean) / mean;
     let squares = weeks.iter().zip(means).map(square);
-    squares
-        .zip(weights)
-        .map(|(square, weight)| square * weight)
-        .sum()
+    squares.zip(weights).map(|(square, weight)| square * weight).sum()
 }

@@ -62,11 +62,7 @@ mod tests {
     use super::*;
 
     fn run(outbreak: &[(usize, u64)]) -> Run {
-        let mut run = Run {
-            counts: vec![3; 312],
-            earlier: vec![0; 312],
-            outbreak: vec![0; 312],
-        };
+        let mut run = Run { counts: vec![3; 312], earlier: vec![0; 312], outbreak: vec![0; 312] };
         run.earlier[GRADED - FIRST] = 1;
         for &(week, cases) in outbreak {
             run.outbreak[GRADED - FIRST + week] = cases;

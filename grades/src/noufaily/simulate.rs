@@ -83,9 +83,8 @@ impl Scenario {
 
     /// Draws a series: counts, four outbreaks in the baseline, one in the weeks that are graded.
     pub(crate) fn draw(&self, random: &mut Random) -> Run {
-        let counts = (0..WEEKS)
-            .map(|week| random.count(self.mean(week), self.phi))
-            .collect::<Vec<_>>();
+        let counts =
+            (0..WEEKS).map(|week| random.count(self.mean(week), self.phi)).collect::<Vec<_>>();
         let mut earlier = vec![0; WEEKS];
         for _ in 0..OUTBREAKS_IN_BASELINE {
             self.break_out(random, FIRST..GRADED, &mut earlier);

@@ -35,11 +35,8 @@ impl Case {
             let tally = |part| Tally { part, whole: 0 };
             file.leaves.iter().map(|leaf| tally(count(leaf))).collect()
         };
-        let leaves = Leaves::new(
-            attributes?,
-            tallies(|leaf| leaf.expected),
-            tallies(|leaf| leaf.actual),
-        );
+        let leaves =
+            Leaves::new(attributes?, tallies(|leaf| leaf.expected), tallies(|leaf| leaf.actual));
         Ok(Self {
             name: name(number),
             leaves: leaves.map_err(|error| error.to_string())?,

@@ -52,11 +52,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Case>, String> {
         let text = fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
         let leaves =
             parsed_leaves(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Case {
-            name,
-            leaves,
-            causes,
-        })
+        Ok(Case { name, leaves, causes })
     });
     cases.collect()
 }
@@ -79,19 +75,14 @@ fn leaves_as_csv(file: &File) -> String {
 
 /// Formats values, as in `a=a1&b=b2`.
 fn label(values: &Values) -> String {
-    let pairs: Vec<String> = values
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     pairs.join("&")
 }
 
 fn parsed_set(set: &str) -> BTreeSet<Values> {
     let values = |label: &str| {
         let pairs = label.split('&').filter_map(|pair| pair.split_once('='));
-        pairs
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect()
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     };
     set.split(';').map(values).collect()
 }
@@ -123,13 +114,8 @@ fn parsed_leaves(text: &str) -> Result<Leaves, String> {
     let is_whole = counts.values().flatten().all(|count| count.fract() == 0.0);
     let unit = if is_whole { 1.0 } else { UNIT };
     let tallies = |name: &str| {
-        let counts = counts
-            .get(name)
-            .ok_or_else(|| format!("no column {name}"))?;
-        let tally = |count: &f64| Tally {
-            part: libm::round(count * unit) as u64,
-            whole: 0,
-        };
+        let counts = counts.get(name).ok_or_else(|| format!("no column {name}"))?;
+        let tally = |count: &f64| Tally { part: libm::round(count * unit) as u64, whole: 0 };
         Ok::<_, String>(counts.iter().map(tally).collect())
     };
     let leaves = Leaves::new(attributes, tallies("predict")?, tallies("real")?);

@@ -43,10 +43,7 @@ pub(crate) struct Manner {
 }
 
 /// Attributes of 5 to 10 values, counted finely.
-pub(crate) const FINE: Manner = Manner {
-    values: [5, 10],
-    unit: 1000.0,
-};
+pub(crate) const FINE: Manner = Manner { values: [5, 10], unit: 1000.0 };
 
 /// Generates file `number` of a seed.
 pub(crate) fn file(seed: u64, number: u64, manner: Manner) -> File {
@@ -66,10 +63,7 @@ pub(crate) fn file(seed: u64, number: u64, manner: Manner) -> File {
     }
     File {
         sizes,
-        leaves: leaves
-            .iter()
-            .map(|leaf| leaf.counted(manner.unit))
-            .collect(),
+        leaves: leaves.iter().map(|leaf| leaf.counted(manner.unit)).collect(),
         causes: anomalies.into_iter().flat_map(|it| it.elements).collect(),
     }
 }
@@ -114,16 +108,8 @@ fn normal(sizes: [u32; 5], noise: f64, random: &mut Random) -> Vec<Draft> {
         let size = 100.0 * random.weibull(shape);
         let exact = if random.unit() < zeros { 0.0 } else { size };
         let noisy = (exact * (1.0 + random.normal(0.0, noise))).max(0.0);
-        let (expected, actual) = if random.unit() < 0.5 {
-            (exact, noisy)
-        } else {
-            (noisy, exact)
-        };
-        Draft {
-            values,
-            expected,
-            actual,
-        }
+        let (expected, actual) = if random.unit() < 0.5 { (exact, noisy) } else { (noisy, exact) };
+        Draft { values, expected, actual }
     };
     (0..count).map(leaf).collect()
 }
@@ -152,12 +138,7 @@ fn anomaly(
             continue;
         };
         if elements.len() == count && elements.iter().all(|element| is_visible(element, leaves)) {
-            return Anomaly {
-                attributes,
-                elements,
-                severity,
-                deviation,
-            };
+            return Anomaly { attributes, elements, severity, deviation };
         }
     }
 }
@@ -177,9 +158,7 @@ fn elements(
             .flat_map(|other| &other.elements)
             .filter_map(|element| element[attribute])
             .collect();
-        let free: Vec<u32> = (0..sizes[attribute])
-            .filter(|value| !used.contains(value))
-            .collect();
+        let free: Vec<u32> = (0..sizes[attribute]).filter(|value| !used.contains(value)).collect();
         for element in &mut elements {
             let last = free.len().checked_sub(1)?;
             element[attribute] = Some(free[random.between(0, last)]);
@@ -191,9 +170,7 @@ fn elements(
 /// Whether a method can find an element. If the element is a single leaf, the leaf must have events.
 fn is_visible(element: &Element, leaves: &[Draft]) -> bool {
     element.iter().any(Option::is_none)
-        || leaves
-            .iter()
-            .any(|leaf| leaf.is_in(element) && leaf.actual > 0.0)
+        || leaves.iter().any(|leaf| leaf.is_in(element) && leaf.actual > 0.0)
 }
 
 /// Injects an anomaly into its leaves. If the total rises, the expected count becomes the actual count, reduced by the

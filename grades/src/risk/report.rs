@@ -30,9 +30,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 fn graded(arguments: &Arguments) -> Result<String, String> {
     let number = |name: &str, usual: u64| match arguments.value(name) {
         None => Ok(usual),
-        Some(text) => text
-            .parse()
-            .map_err(|_| format!("{text:?} is no whole number")),
+        Some(text) => text.parse().map_err(|_| format!("{text:?} is no whole number")),
     };
     let (seed, count) = (number("seed", SEED)?, number("files", FILES)?);
     if let Some(folder) = arguments.value("write") {
@@ -89,11 +87,8 @@ fn part(
 
 fn line(case: &str, named: &[Values], others: &[Values]) -> String {
     let cause = |is_named: bool| move |values: &Values| json!({"where": values, "named": is_named});
-    let causes: Vec<_> = named
-        .iter()
-        .map(cause(true))
-        .chain(others.iter().map(cause(false)))
-        .collect();
+    let causes: Vec<_> =
+        named.iter().map(cause(true)).chain(others.iter().map(cause(false))).collect();
     format!("{}\n", json!({"case": case, "causes": causes}))
 }
 
@@ -115,11 +110,7 @@ fn table(title: &str, scores: &[Score], times: &mut [(Duration, usize)]) -> Stri
             1 => "of 1 attribute".to_owned(),
             _ => format!("of {layer} attributes"),
         };
-        let Score {
-            hits,
-            wrong,
-            missed,
-        } = score;
+        let Score { hits, wrong, missed } = score;
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
@@ -130,11 +121,7 @@ fn table(title: &str, scores: &[Score], times: &mut [(Duration, usize)]) -> Stri
         );
     }
     times.sort_unstable();
-    let ms = |place: usize| {
-        times
-            .get(place)
-            .map_or(0.0, |(took, _)| took.as_secs_f64() * 1e3)
-    };
+    let ms = |place: usize| times.get(place).map_or(0.0, |(took, _)| took.as_secs_f64() * 1e3);
     let leaves: usize = times.iter().map(|(_, leaves)| leaves).sum();
     let _ = writeln!(
         text,
@@ -151,10 +138,7 @@ mod tests {
     use super::*;
 
     /// Files small enough for a test.
-    const SMALL: Manner = Manner {
-        values: [4, 6],
-        unit: 1000.0,
-    };
+    const SMALL: Manner = Manner { values: [4, 6], unit: 1000.0 };
 
     #[test]
     fn small_files_are_graded_above_the_floor() {

@@ -20,10 +20,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 fn measured() -> Result<String, String> {
     let mut text = String::new();
     for values in [5, 16] {
-        let manner = Manner {
-            values: [values, values],
-            ..FINE
-        };
+        let manner = Manner { values: [values, values], ..FINE };
         let case = Case::of(0, &file(1, 0, manner))?;
         text.push_str(&line(&case.leaves, 5));
     }
@@ -59,24 +56,14 @@ fn sparse(leaves: usize, attributes: usize) -> Result<Leaves, String> {
     let mut columns: Vec<Vec<String>> = vec![Vec::new(); attributes];
     let (mut before, mut now) = (Vec::new(), Vec::new());
     for _ in 0..leaves {
-        let values: Vec<usize> = VALUES
-            .iter()
-            .take(attributes)
-            .map(|values| random.between(1, *values))
-            .collect();
+        let values: Vec<usize> =
+            VALUES.iter().take(attributes).map(|values| random.between(1, *values)).collect();
         for (column, value) in columns.iter_mut().zip(&values) {
             column.push(format!("value-{value:03}"));
         }
         let size = random.uniform(20.0, 120.0);
-        let kept = if values[0] == 1 && values[2] == 1 {
-            0.5
-        } else {
-            1.0
-        };
-        let tally = |size: f64| Tally {
-            part: libm::round(size) as u64,
-            whole: 0,
-        };
+        let kept = if values[0] == 1 && values[2] == 1 { 0.5 } else { 1.0 };
+        let tally = |size: f64| Tally { part: libm::round(size) as u64, whole: 0 };
         before.push(tally(size));
         now.push(tally((size * kept * random.normal(1.0, 0.1)).max(0.0)));
     }

@@ -23,10 +23,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
         "another kind",
         "[[rule]]\nname = \"a\"\nkind = \"treshold\"\nmeasure = \"errors\"\nabove = 1\n",
     ),
-    (
-        "another key",
-        "window = \"1d\"\n\n[[rules]]\nname = \"a\"\n",
-    ),
+    ("another key", "window = \"1d\"\n\n[[rules]]\nname = \"a\"\n"),
     (
         "a wrong value",
         "[[rule]]\nname = \"a\"\nkind = \"rate\"\nmeasure = \"error_rate\"\nfor = 0\n",
@@ -121,27 +118,12 @@ severity = "info"
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = explained();
     cases.extend(RULES.iter().map(|(name, _)| parsed(name)));
-    cases.push(judged(
-        "limits",
-        "delivery",
-        None,
-        &[45, 46, 47, 48, 49, 50],
-    ));
+    cases.push(judged("limits", "delivery", None, &[45, 46, 47, 48, 49, 50]));
     cases.push(judged("limits", "fresh delivery", None, &[46, 50]));
-    cases.push(judged(
-        "all kinds",
-        "delivery",
-        Some("ingestion"),
-        &[44, 45, 46, 47, 50, 50],
-    ));
+    cases.push(judged("all kinds", "delivery", Some("ingestion"), &[44, 45, 46, 47, 50, 50]));
     cases.push(judged("all kinds", "before", None, &[20]));
     cases.push(replayed("limits", "delivery", None, [0, 50]));
-    cases.push(replayed(
-        "all kinds",
-        "delivery",
-        Some("ingestion"),
-        [36, 50],
-    ));
+    cases.push(replayed("all kinds", "delivery", Some("ingestion"), [36, 50]));
     for measure in Measure::ALL {
         cases.push(usual_of("delivery", *measure, [46, 50], "1d"));
     }
@@ -154,10 +136,8 @@ pub(crate) fn all() -> Vec<Case> {
 fn explained() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |before, now, measure: Measure, options: &[(&str, u64)]| {
-        let given: serde_json::Map<_, _> = options
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), json!(value)))
-            .collect();
+        let given: serde_json::Map<_, _> =
+            options.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         let read: ExplainOptions = options_of(options);
         let found = explain(&table(before), &table(now), measure, &read);
         let given = json!({
@@ -182,18 +162,8 @@ fn explained() -> Vec<Case> {
     add("nothing", "huge", Measure::Success, &[]);
     add("huge", "odd", Measure::ErrorRate, &[]);
     add("huge", "huge", Measure::Events, &[]);
-    add(
-        "before",
-        "integration fails",
-        Measure::ErrorRate,
-        &[("most", 1), ("others", 0)],
-    );
-    add(
-        "before",
-        "integration fails",
-        Measure::ErrorRate,
-        &[("most", 0), ("others", 2)],
-    );
+    add("before", "integration fails", Measure::ErrorRate, &[("most", 1), ("others", 0)]);
+    add("before", "integration fails", Measure::ErrorRate, &[("most", 0), ("others", 2)]);
     add("before", "odd", Measure::ErrorRate, &[]);
     add("delivery", "ingestion", Measure::Events, &[]);
     cases
@@ -255,43 +225,28 @@ fn parsed(name: &str) -> Case {
 /// Checks one after the other, at the starts of these days, each with the state that the one before has left.
 fn judged(name: &str, delivery: &str, ingestion: Option<&str>, days: &[u64]) -> Case {
     let (rules, counts) = (rules(name), (table(delivery), ingestion.map(table)));
-    let observed = Observed {
-        delivery: Some(&counts.0),
-        ingestion: counts.1.as_ref(),
-    };
+    let observed = Observed { delivery: Some(&counts.0), ingestion: counts.1.as_ref() };
     let mut state = State::default();
     let mut expected = Vec::new();
     for day in days {
         let now = Timestamp::parse(&instant(*day)).expect("an instant");
         // As the hosts keep it.
         state = State::from_json(&state.to_json()).expect("a state");
-        let check = rules
-            .check(&observed, &state, now)
-            .expect("aligned windows");
+        let check = rules.check(&observed, &state, now).expect("aligned windows");
         state = check.state.clone();
         let text = String::from_utf8(state.to_json()).expect("JSON");
-        expected.push(format!(
-            "{{\"check\": {}, \"state\": {}}}",
-            exact(&check),
-            json!(text)
-        ));
+        expected.push(format!("{{\"check\": {}, \"state\": {}}}", exact(&check), json!(text)));
     }
     let days: Vec<String> = days.iter().map(|day| instant(*day)).collect();
     let given = json!({
         "rules": name, "delivery": delivery, "ingestion": ingestion, "at": days,
     });
-    (
-        json!({ "check": given }),
-        format!("\"expected\": [{}]", expected.join(", ")),
-    )
+    (json!({ "check": given }), format!("\"expected\": [{}]", expected.join(", ")))
 }
 
 fn replayed(name: &str, delivery: &str, ingestion: Option<&str>, range: [u64; 2]) -> Case {
     let counts = (table(delivery), ingestion.map(table));
-    let observed = Observed {
-        delivery: Some(&counts.0),
-        ingestion: counts.1.as_ref(),
-    };
+    let observed = Observed { delivery: Some(&counts.0), ingestion: counts.1.as_ref() };
     let [start, end] = range.map(instant);
     let window = Window::parse(&start, &end).expect("a range");
     let found = rules(name).replay(&observed, window);

@@ -48,7 +48,5 @@ fn text() -> String {
 
 fn indented(cases: &[(Value, String)]) -> Vec<String> {
     let cases = cases.iter();
-    cases
-        .map(|(given, expected)| format!("    {{\"given\": {given}, {expected}}}"))
-        .collect()
+    cases.map(|(given, expected)| format!("    {{\"given\": {given}, {expected}}}")).collect()
 }

@@ -16,11 +16,7 @@ pub(crate) fn all() -> Vec<(&'static str, CountTable)> {
             "integration fails",
             combinations(&by_three, 1, &|event, key, to| {
                 let is_bad = to == 2 || (event == 1 && key == 0);
-                if is_bad {
-                    [400, 520, 6]
-                } else {
-                    [900 + event, 3 + key, 6]
-                }
+                if is_bad { [400, 520, 6] } else { [900 + event, 3 + key, 6] }
             }),
         ),
         (
@@ -30,15 +26,9 @@ pub(crate) fn all() -> Vec<(&'static str, CountTable)> {
                 _ => [900 - event, 3 + key, 6 + key],
             }),
         ),
-        (
-            "everything fails",
-            combinations(&by_three, 1, &|_, _, _| [500, 404, 6]),
-        ),
+        ("everything fails", combinations(&by_three, 1, &|_, _, _| [500, 404, 6])),
         ("nothing", one(&[])),
-        (
-            "odd",
-            one(&[(&["a \"b\"\\\n\u{1f980}"], [7, 1, 0]), (&[""], [1, 0, 0])]),
-        ),
+        ("odd", one(&[(&["a \"b\"\\\n\u{1f980}"], [7, 1, 0]), (&[""], [1, 0, 0])])),
         ("huge", one(&[(&["a"], [u64::MAX - 9, 9, 0])])),
         ("reasons before", reasons(0)),
         ("reasons now", reasons(400)),
@@ -61,10 +51,7 @@ fn combinations(
     counts: &dyn Fn(u64, u64, u64) -> [u64; 3],
 ) -> CountTable {
     let events = ["Order Completed", "Page Viewed", "Sign Up"];
-    let (keys, integrations) = (
-        ["android", "web"],
-        ["Amazon S3", "CRM", "Mail", "Warehouse"],
-    );
+    let (keys, integrations) = (["android", "web"], ["Amazon S3", "CRM", "Mail", "Warehouse"]);
     let mut rows = Vec::new();
     for (event, event_name) in (0..).zip(events) {
         for (key, write_key) in (0..).zip(keys) {
@@ -73,10 +60,7 @@ fn combinations(
             }
         }
     }
-    let rows: Vec<Row<'_>> = rows
-        .iter()
-        .map(|(values, counts)| (&values[..], *counts))
-        .collect();
+    let rows: Vec<Row<'_>> = rows.iter().map(|(values, counts)| (&values[..], *counts)).collect();
     day(Metric::EventDelivery, dimensions, number, &rows, None)
 }
 
@@ -88,13 +72,7 @@ fn reasons(more: u64) -> CountTable {
         (&["Mail", ""], [1_000, 3, 0]),
         (&["Mail", "quota"], [0, 0, 20]),
     ];
-    day(
-        Metric::EventDelivery,
-        &["integration", "reason"],
-        0,
-        &rows,
-        None,
-    )
+    day(Metric::EventDelivery, &["integration", "reason"], 0, &rows, None)
 }
 
 /// The days of the history.
@@ -130,13 +108,7 @@ fn history() -> CountTable {
             rows.push((&["CRM", "consent"], [0, 0, 12]));
         }
         let off = (number == 48).then_some([7, 0, 0]);
-        day(
-            Metric::EventDelivery,
-            &["integration", "reason"],
-            number,
-            &rows,
-            off,
-        )
+        day(Metric::EventDelivery, &["integration", "reason"], number, &rows, off)
     });
     CountTable::merge_all(&days.collect::<Vec<_>>()).expect("adjacent days")
 }
@@ -195,9 +167,7 @@ fn day(
     });
     let options = AggregatorOptions::default().metric(metric);
     let mut aggregator = Aggregator::new(dimensions, options).expect("dimensions");
-    aggregator
-        .push(body.to_string().as_bytes())
-        .expect("a response");
+    aggregator.push(body.to_string().as_bytes()).expect("a response");
     aggregator.finish().expect("a response")
 }
 

@@ -25,11 +25,7 @@ pub struct Found<'c> {
 
 impl<'c> From<&'c Check> for Found<'c> {
     fn from(check: &'c Check) -> Self {
-        Self {
-            incidents: &check.incidents,
-            findings: &check.findings,
-            is_cut: check.left_out > 0,
-        }
+        Self { incidents: &check.incidents, findings: &check.findings, is_cut: check.left_out > 0 }
     }
 }
 
@@ -180,8 +176,7 @@ impl Current {
     /// alerts that the check may have left out.
     pub(crate) fn kept(&self, notified: &Alerts) -> Alerts {
         let kept = notified.iter().filter(|(id, _)| self.is_kept(id));
-        kept.map(|(id, alert)| (id.clone(), alert.labeled(&alert.labels)))
-            .collect()
+        kept.map(|(id, alert)| (id.clone(), alert.labeled(&alert.labels))).collect()
     }
 
     /// Records the ends of the alerts that a receiver was notified of. Only this check has the resolved incidents, and a later run
@@ -218,9 +213,7 @@ impl Current {
     /// Returns the alerts that a receiver was notified of and that are over. An alert may end without a resolved
     /// incident, for example because the state of checks was removed.
     pub(crate) fn over(&self, notified: &Alerts) -> Vec<(String, Over)> {
-        let gone = notified
-            .iter()
-            .filter(|(id, _)| !self.is_firing(id) && !self.is_kept(id));
+        let gone = notified.iter().filter(|(id, _)| !self.is_firing(id) && !self.is_kept(id));
         let over = gone.map(|(id, alert)| {
             let (alert, at) = (alert.clone(), alert.ended.unwrap_or(self.now));
             (id.clone(), Over { alert, at })
@@ -253,9 +246,8 @@ impl Alert {
             sentence: incident.sentence.clone(),
             note: finding.and_then(|finding| finding.note.clone()),
             runbook: finding.and_then(|finding| finding.runbook.clone()),
-            query: finding.map_or_else(String::new, |finding| {
-                command(finding, options.cluster.as_deref())
-            }),
+            query: finding
+                .map_or_else(String::new, |finding| command(finding, options.cluster.as_deref())),
             since: incident.since,
             finding: finding.map_or_else(|| "null".to_owned(), json_of),
             incident: json_of(incident),
@@ -269,11 +261,7 @@ impl Alert {
 
     /// Returns the alert with only these labels.
     pub(crate) fn labeled(&self, labels: &BTreeMap<String, String>) -> Self {
-        Self {
-            labels: labels.clone(),
-            earlier: Vec::new(),
-            ..self.clone()
-        }
+        Self { labels: labels.clone(), earlier: Vec::new(), ..self.clone() }
     }
 
     /// Returns whether the alert is more severe than `known`, the alert that a receiver was notified of.

@@ -110,11 +110,7 @@ pub(crate) struct Form {
 
 /// How messages are delivered to most kinds of receivers. A receiver may get the same message twice without harm, so an
 /// unacknowledged message is sent again.
-pub(crate) const POST: Delivery = Delivery {
-    is_repeatable: true,
-    hides_address: true,
-    ..HTTP
-};
+pub(crate) const POST: Delivery = Delivery { is_repeatable: true, hides_address: true, ..HTTP };
 
 /// Makes a text harmless for a chat, so that values in it can't mention people or become links. It replaces invisible
 /// characters, and inserts a zero-width space into every text that chats would treat as a mention or a link, such as
@@ -186,11 +182,7 @@ impl Notice<'_> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         match self.cluster.len() < 100 && self.cluster.bytes().all(is_plain) {
             true => format!("tallyfold-{}-{}", self.cluster, self.id),
-            false => format!(
-                "tallyfold-{}-{}",
-                id_of([self.cluster].into_iter()),
-                self.id
-            ),
+            false => format!("tallyfold-{}-{}", id_of([self.cluster].into_iter()), self.id),
         }
     }
 

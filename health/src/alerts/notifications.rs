@@ -196,9 +196,8 @@ impl Notifications {
         let current = Current::of(found.into(), options, now);
         let mut told = BTreeMap::new();
         for (receiver, alerts) in &mut notified.receivers {
-            let (mut own, known): (Alerts, Alerts) = mem::take(alerts)
-                .into_iter()
-                .partition(|(_, alert)| alert.is_told);
+            let (mut own, known): (Alerts, Alerts) =
+                mem::take(alerts).into_iter().partition(|(_, alert)| alert.is_told);
             own.retain(|_, alert| {
                 let ended = alert.ended.unwrap_or(now);
                 now.unix_ms() - ended.unix_ms() <= MISSED_MS
@@ -258,10 +257,7 @@ impl Notifications {
     pub fn under_way(&mut self) -> Result<&mut Push<Posted>> {
         let under_way = self.busy.as_mut().and_then(|busy| busy.under_way.as_mut());
         let (push, _) = under_way.ok_or_else(|| {
-            Error::new(
-                Code::OutOfOrder,
-                "no message is under way: take the next step first",
-            )
+            Error::new(Code::OutOfOrder, "no message is under way: take the next step first")
         })?;
         Ok(push)
     }
@@ -284,9 +280,7 @@ impl Notifications {
                 known.entry(id).or_insert(alert);
             }
         }
-        self.notified
-            .receivers
-            .retain(|_, alerts| !alerts.is_empty());
+        self.notified.receivers.retain(|_, alerts| !alerts.is_empty());
         (mem::take(&mut self.notified), mem::take(&mut self.outcomes))
     }
 
@@ -370,8 +364,7 @@ impl Notifications {
 
     /// Plans the messages for the next receiver. Returns whether there is a receiver.
     fn begin_next(&mut self) -> bool {
-        self.outcomes
-            .extend(self.busy.take().map(|busy| busy.outcome));
+        self.outcomes.extend(self.busy.take().map(|busy| busy.outcome));
         let Some(receiver) = self.receivers.pop_front() else {
             return false;
         };
@@ -407,10 +400,7 @@ impl Notifications {
             receiver,
             planned,
             under_way: None,
-            outcome: ReceiverOutcome {
-                receipt,
-                error: None,
-            },
+            outcome: ReceiverOutcome { receipt, error: None },
         });
         true
     }
@@ -438,10 +428,7 @@ fn every_run(
     let mut notices: Vec<Notice<'_>> = Vec::new();
     notices.extend(firing.iter().map(|(id, alert)| notice(id, alert, None)));
     // With an end in the future, the receiver would let the alert fire until then, so the end is at most `now`.
-    notices.extend(
-        over.iter()
-            .map(|(id, over)| notice(id, &over.alert, Some(over.at.min(now)))),
-    );
+    notices.extend(over.iter().map(|(id, over)| notice(id, &over.alert, Some(over.at.min(now)))));
     // The labels differ only if the alert became more severe (`Current::relabel`). For the receiver, an alert with other
     // labels is a new alert, so the earlier one is over.
     let relabeled = known.iter().flat_map(|(id, alert)| {
@@ -451,11 +438,7 @@ fn every_run(
         labels.map(move |labels| (id, alert.labeled(labels)))
     });
     let relabeled: Vec<_> = relabeled.collect();
-    notices.extend(
-        relabeled
-            .iter()
-            .map(|(id, alert)| notice(id, alert, Some(now))),
-    );
+    notices.extend(relabeled.iter().map(|(id, alert)| notice(id, alert, Some(now))));
     if notices.is_empty() {
         return VecDeque::new();
     }
@@ -479,13 +462,8 @@ fn once(
     let ends = current.over(known).into_iter().map(|end| (end, false));
     let missed = current.missed(known, told);
     for ((id, over), is_missed) in ends.chain(missed.into_iter().map(|end| (end, true))) {
-        let notice = Notice {
-            id: &id,
-            alert: &over.alert,
-            before: None,
-            until: Some(over.at),
-            cluster,
-        };
+        let notice =
+            Notice { id: &id, alert: &over.alert, before: None, until: Some(over.at), cluster };
         let effect = if is_missed {
             let ended = Some(over.at);
             let alert = over.alert.clone();
@@ -574,10 +552,8 @@ impl ReceiverOutcome {
 }
 
 /// The kind of the stored document.
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-notified/1",
-    what: "state of notifications",
-};
+const KIND: DocumentKind =
+    DocumentKind { format: "tallyfold-notified/1", what: "state of notifications" };
 
 /// The alerts that each receiver was notified of, without the alerts whose end it knows.
 ///
@@ -611,9 +587,7 @@ impl Notified {
     /// Returns the state as a document with a checksum.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let fields = Fields {
-            receivers: self.clone(),
-        };
+        let fields = Fields { receivers: self.clone() };
         // Writing maps of texts as JSON can't fail.
         KIND.write(&serde_json::to_string(&fields).unwrap_or_default())
     }

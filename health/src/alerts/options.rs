@@ -38,9 +38,7 @@ tallyfold::options! {
 /// Without the address, which may be a secret.
 impl fmt::Debug for ReceiverOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiverOptions")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("ReceiverOptions").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

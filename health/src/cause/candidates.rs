@@ -48,11 +48,7 @@ impl Pool {
             let deviance = deviance(sums.observed, sums.expected) - deviance(rest.0, rest.1);
             let element = element();
             let layer = &mut layers[element.layer() as usize];
-            let candidate = Candidate {
-                element,
-                sums: *sums,
-                deviance,
-            };
+            let candidate = Candidate { element, sums: *sums, deviance };
             let place = layer.partition_point(|other| other.is_before(&candidate));
             if place < OF_EACH_LAYER {
                 layer.insert(place, candidate);
@@ -61,21 +57,14 @@ impl Pool {
         });
         let mut candidates: Vec<Candidate> = layers.into_iter().flatten().collect();
         candidates.truncate(MOST);
-        Self {
-            candidates,
-            scanned,
-        }
+        Self { candidates, scanned }
     }
 }
 
 impl Candidate {
     /// Returns the combination that contains all leaves.
     pub(crate) fn everything(sums: Sums) -> Self {
-        Self {
-            element: Element::of_leaf(0, |_| 0),
-            sums,
-            deviance: 0.0,
-        }
+        Self { element: Element::of_leaf(0, |_| 0), sums, deviance: 0.0 }
     }
 
     fn is_before(&self, other: &Self) -> bool {
@@ -87,11 +76,7 @@ impl Candidate {
 impl Direction {
     /// Returns whether more or fewer events were observed than expected.
     pub(crate) fn of(observed: f64, expected: f64) -> Self {
-        if observed >= expected {
-            Self::Rise
-        } else {
-            Self::Fall
-        }
+        if observed >= expected { Self::Rise } else { Self::Fall }
     }
 
     /// Returns whether these events changed in this direction.
@@ -128,12 +113,7 @@ impl Sums {
 
     fn of_leaf(counted: &Counted, place: usize) -> Self {
         let leaf = &counted.leaves[place];
-        Self {
-            observed: leaf.observed,
-            expected: leaf.expected,
-            whole: leaf.whole,
-            leaves: 1,
-        }
+        Self { observed: leaf.observed, expected: leaf.expected, whole: leaf.whole, leaves: 1 }
     }
 
     fn add(&mut self, other: Self) {
@@ -155,9 +135,7 @@ pub(crate) fn each_element(counted: &Counted, found: &mut dyn FnMut(&Sums, &dyn 
     let finest = Cuboid {
         attributes: order.iter().fold(0, |all, attribute| all | 1 << attribute),
         leaves: (0..).take(counted.leaves.len()).collect(),
-        sums: (0..counted.leaves.len())
-            .map(|place| Sums::of_leaf(counted, place))
-            .collect(),
+        sums: (0..counted.leaves.len()).map(|place| Sums::of_leaf(counted, place)).collect(),
     };
     if !order.is_empty() {
         go_coarser(&finest, &order, counted, found);
@@ -182,9 +160,7 @@ fn go_coarser(
 ) {
     for (leaf, sums) in cuboid.leaves.iter().zip(&cuboid.sums) {
         found(sums, &|| {
-            Element::of_leaf(cuboid.attributes, |place| {
-                counted.ids[place][*leaf as usize]
-            })
+            Element::of_leaf(cuboid.attributes, |place| counted.ids[place][*leaf as usize])
         });
     }
     if cuboid.attributes.count_ones() <= 1 {
@@ -202,11 +178,7 @@ impl Cuboid {
         let named = || (0..counted.ids.len()).filter(|place| attributes & 1 << place != 0);
         let columns: Vec<&[u32]> = named().map(|place| counted.ids[place].as_slice()).collect();
         let sizes: Vec<usize> = named().map(|place| counted.sizes[place]).collect();
-        let mut coarser = Self {
-            attributes,
-            leaves: Vec::new(),
-            sums: Vec::new(),
-        };
+        let mut coarser = Self { attributes, leaves: Vec::new(), sums: Vec::new() };
         let mut numbers = Numbers::new(&columns, &sizes, self.leaves.len());
         for (leaf, sums) in self.leaves.iter().zip(&self.sums) {
             let number = numbers.of(*leaf, &columns, &coarser.leaves);
@@ -244,16 +216,10 @@ impl Numbers {
             room = room.saturating_mul(*size);
         }
         if room <= most {
-            return Self {
-                slots: vec![0; room],
-                strides: Some(strides),
-            };
+            return Self { slots: vec![0; room], strides: Some(strides) };
         }
         // Twice as many slots as leaves, so at most half of the slots are taken.
-        Self {
-            slots: vec![0; (leaves.max(1) * 2).next_power_of_two()],
-            strides: None,
-        }
+        Self { slots: vec![0; (leaves.max(1) * 2).next_power_of_two()], strides: None }
     }
 
     /// Returns the number of a leaf's combination. `firsts` has the first leaf of each numbered combination, in order. A
@@ -263,15 +229,11 @@ impl Numbers {
         let next = firsts.len() as u32;
         if let Some(strides) = &self.strides {
             let parts = columns.iter().zip(strides);
-            let place: usize = parts
-                .map(|(column, stride)| column[leaf] as usize * stride)
-                .sum();
+            let place: usize = parts.map(|(column, stride)| column[leaf] as usize * stride).sum();
             return taken(&mut self.slots[place], next);
         }
         let last = self.slots.len() - 1;
-        let hash = columns
-            .iter()
-            .fold(0, |hash, column| mixed(hash, column[leaf]));
+        let hash = columns.iter().fold(0, |hash, column| mixed(hash, column[leaf]));
         let mut place = (hash ^ hash >> 32) as usize & last;
         while let Some(number) = self.slots[place].checked_sub(1) {
             let first = firsts[number as usize] as usize;
@@ -328,10 +290,7 @@ mod tests {
         let mut seen = std::collections::BTreeMap::new();
         for (leaf, number) in small.iter().enumerate() {
             let next = seen.len() as u32;
-            assert_eq!(
-                *number,
-                *seen.entry((one[leaf], other[leaf])).or_insert(next)
-            );
+            assert_eq!(*number, *seen.entry((one[leaf], other[leaf])).or_insert(next));
         }
     }
 }

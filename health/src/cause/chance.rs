@@ -38,9 +38,8 @@ fn level(leaves: &[Leaf]) -> f64 {
         return sums[0] / sums[1];
     }
     let expected = leaves.iter().filter(|leaf| leaf.expected > 0.0);
-    let mut ratios: Vec<(f64, f64)> = expected
-        .map(|leaf| (leaf.observed / leaf.expected, leaf.expected))
-        .collect();
+    let mut ratios: Vec<(f64, f64)> =
+        expected.map(|leaf| (leaf.observed / leaf.expected, leaf.expected)).collect();
     ratios.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let mut below = 0.0;
     let median = ratios.iter().find(|(_, weight)| {
@@ -76,9 +75,7 @@ impl Chance {
                 .collect();
             squares.extend([MEDIAN * USUAL / drift; ASSUMED]);
             squares.sort_unstable_by(f64::total_cmp);
-            squares
-                .get(squares.len() / 2)
-                .is_none_or(|median| *median <= MEDIAN)
+            squares.get(squares.len() / 2).is_none_or(|median| *median <= MEDIAN)
         };
         let (mut low, mut high) = (0.0, if explains(0.0) { 0.0 } else { 1.0 });
         for _ in 0..20 {
@@ -89,10 +86,7 @@ impl Chance {
                 low = middle;
             }
         }
-        Self {
-            drift: high,
-            is_other_part: counted.is_other_part,
-        }
+        Self { drift: high, is_other_part: counted.is_other_part }
     }
 
     /// Returns the probability that a combination deviates at least as far as it does now from `level` times its rate

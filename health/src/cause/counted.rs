@@ -48,11 +48,7 @@ impl Counted {
         let all = distinct.before.iter().zip(&distinct.now);
         let leaf = |(before, now): (&Tally, &Tally)| Leaf::of(*before, *now, rate, is_other_part);
         let counted = Self {
-            sizes: leaves
-                .attributes
-                .iter()
-                .map(|one| one.values.len())
-                .collect(),
+            sizes: leaves.attributes.iter().map(|one| one.values.len()).collect(),
             leaves: all.map(leaf).collect(),
             ids: distinct.ids,
             is_other_part,
@@ -68,9 +64,8 @@ impl Counted {
 
     /// Returns the leaves that don't belong to a combination.
     pub(crate) fn without(&self, element: Element) -> Self {
-        let stay: Vec<bool> = (0..self.leaves.len())
-            .map(|leaf| !self.is_in(leaf, element))
-            .collect();
+        let stay: Vec<bool> =
+            (0..self.leaves.len()).map(|leaf| !self.is_in(leaf, element)).collect();
         self.chosen(&stay)
     }
 
@@ -87,9 +82,7 @@ impl Counted {
 
 fn chosen<T: Copy>(of: &[T], stay: &[bool]) -> Vec<T> {
     let all = of.iter().zip(stay);
-    all.filter(|(_, stays)| **stays)
-        .map(|(one, _)| *one)
-        .collect()
+    all.filter(|(_, stays)| **stays).map(|(one, _)| *one).collect()
 }
 
 /// The counts of several leaves.
@@ -109,11 +102,7 @@ fn sum(tallies: impl Iterator<Item = Tally>) -> Sum {
 impl Sum {
     /// Returns the number of counted events: the part, or all other events.
     fn counted(self, is_other_part: bool) -> f64 {
-        if is_other_part {
-            self.whole - self.part
-        } else {
-            self.part
-        }
+        if is_other_part { self.whole - self.part } else { self.part }
     }
 }
 
@@ -170,12 +159,7 @@ impl Distinct {
     }
 
     fn push(&mut self, leaves: &Leaves, place: usize) {
-        let ids = || {
-            leaves
-                .attributes
-                .iter()
-                .map(|attribute| attribute.ids[place])
-        };
+        let ids = || leaves.attributes.iter().map(|attribute| attribute.ids[place]);
         let (before, now) = (leaves.before[place].sound(), leaves.now[place].sound());
         let last = self.ids.iter().map(|ids| ids.last().copied());
         if self.len() > 0 && last.eq(ids().map(Some)) {
@@ -195,11 +179,8 @@ impl Distinct {
     /// with any value of the attribute.
     fn share_wholes(&mut self, leaves: &Leaves) {
         let is_of_part = leaves.attributes.iter().map(|attribute| attribute.of_part);
-        let others: Vec<usize> = is_of_part
-            .enumerate()
-            .filter(|(_, is)| !is)
-            .map(|(place, _)| place)
-            .collect();
+        let others: Vec<usize> =
+            is_of_part.enumerate().filter(|(_, is)| !is).map(|(place, _)| place).collect();
         if others.len() == leaves.attributes.len() {
             return;
         }
@@ -252,11 +233,6 @@ fn sorted_places(leaves: &Leaves) -> Vec<u32> {
 }
 
 fn is_sorted(leaves: &Leaves) -> bool {
-    let ids = |leaf: usize| {
-        leaves
-            .attributes
-            .iter()
-            .map(move |attribute| attribute.ids[leaf])
-    };
+    let ids = |leaf: usize| leaves.attributes.iter().map(move |attribute| attribute.ids[leaf]);
     (1..leaves.len()).all(|leaf| ids(leaf - 1).le(ids(leaf)))
 }

@@ -72,17 +72,8 @@ fn explained_with(
     options: &ExplainOptions,
     left_out: Vec<Window>,
 ) -> Explanation {
-    let search = if measure.is_rate() {
-        causes_of_rate
-    } else {
-        causes_of_volume
-    };
-    explained(
-        leaves,
-        measure,
-        &search(leaves, options.most, options.others),
-        left_out,
-    )
+    let search = if measure.is_rate() { causes_of_rate } else { causes_of_volume };
+    explained(leaves, measure, &search(leaves, options.most, options.others), left_out)
 }
 
 /// Turns the rows of two tables into leaves. `reference` has the counts before.
@@ -99,21 +90,13 @@ fn leaves_of(comparison: &Comparison, reference: &[Counts], measure: Measure) ->
         }
     });
     let now = counts(comparison.after_counts());
-    let tallies = |counts: &[Counts]| {
-        counts
-            .iter()
-            .map(|one| tally(*one, measure))
-            .collect::<Result<_>>()
-    };
+    let tallies =
+        |counts: &[Counts]| counts.iter().map(|one| tally(*one, measure)).collect::<Result<_>>();
     Leaves::new(attributes.collect(), tallies(reference)?, tallies(&now)?)
 }
 
 fn counts(columns: &CountColumns) -> Vec<Counts> {
-    let columns = columns
-        .success()
-        .iter()
-        .zip(columns.errors())
-        .zip(columns.filtered());
+    let columns = columns.success().iter().zip(columns.errors()).zip(columns.filtered());
     let counts = columns.map(|((success, errors), filtered)| Counts {
         success: *success,
         errors: *errors,
@@ -140,9 +123,8 @@ fn leave_out_unusual(
 ) -> Result<Vec<Window>> {
     let windowed = before.windowed();
     let totals = windowed.windows.iter().map(|rows| {
-        let total = rows.clone().fold(Counts::default(), |sum, (_, counts)| {
-            added(sum, counts_of(counts))
-        });
+        let total =
+            rows.clone().fold(Counts::default(), |sum, (_, counts)| added(sum, counts_of(counts)));
         tally(total, measure)
     });
     let usual = usual_windows(&totals.collect::<Result<Vec<_>>>()?);
@@ -162,12 +144,8 @@ fn leave_out_unusual(
         for (key, counts) in rows {
             let wanted = ids.iter().zip(key).map(|(ids, id)| ids[id as usize]);
             let wanted: Vec<u32> = wanted.collect();
-            let is_before = |row: &usize| {
-                keys.ids
-                    .iter()
-                    .map(|ids| ids[*row])
-                    .lt(wanted.iter().copied())
-            };
+            let is_before =
+                |row: &usize| keys.ids.iter().map(|ids| ids[*row]).lt(wanted.iter().copied());
             let row = rows_of_both.partition_point(is_before);
             if let Some(sum) = reference.get_mut(row) {
                 *sum = less(*sum, counts_of(counts));
@@ -197,15 +175,9 @@ const DEVIATIONS: f64 = 2.0;
 #[must_use]
 pub fn usual_windows(windows: &[Tally]) -> Vec<bool> {
     let rate = |window: &Tally| window.part as f64 / window.whole as f64;
-    let mut rates: Vec<f64> = windows
-        .iter()
-        .filter(|window| window.whole > 0)
-        .map(rate)
-        .collect();
+    let mut rates: Vec<f64> = windows.iter().filter(|window| window.whole > 0).map(rate).collect();
     rates.sort_unstable_by(f64::total_cmp);
-    let Some(median) = rates
-        .get(rates.len().saturating_sub(1) / 2)
-        .filter(|_| rates.len() >= 3)
+    let Some(median) = rates.get(rates.len().saturating_sub(1) / 2).filter(|_| rates.len() >= 3)
     else {
         return vec![true; windows.len()];
     };
@@ -230,12 +202,7 @@ mod tests {
             column("write_key", rows.iter().map(|row| row.1).collect()),
         ];
         let before = rows.iter().map(|row| tally(row.2)).collect();
-        Leaves::new(
-            attributes,
-            before,
-            rows.iter().map(|row| tally(row.3)).collect(),
-        )
-        .unwrap()
+        Leaves::new(attributes, before, rows.iter().map(|row| tally(row.3)).collect()).unwrap()
     }
 
     #[test]
@@ -251,10 +218,7 @@ mod tests {
             &ExplainOptions::default(),
         );
         assert_eq!(explanation.causes.len(), 1);
-        assert_eq!(
-            explanation.causes[0].r#where,
-            [("integration".to_owned(), "s3".to_owned())]
-        );
+        assert_eq!(explanation.causes[0].r#where, [("integration".to_owned(), "s3".to_owned())]);
         assert_eq!(explanation.causes[0].events, 1010 - 22);
         assert_eq!(explanation.change, 1032 - 42);
         assert_eq!(explanation.unexplained, 2);
@@ -267,10 +231,8 @@ mod tests {
     fn a_reason_that_takes_events_from_all_other_reasons_is_named() {
         let reasons = ["", "consent", "region", "duplicate", "internal", "sampled"];
         let tallies = |parts: [u64; 6], whole: u64| {
-            let tally = |(place, part)| Tally {
-                part,
-                whole: if place == 0 { whole } else { part },
-            };
+            let tally =
+                |(place, part)| Tally { part, whole: if place == 0 { whole } else { part } };
             parts.into_iter().enumerate().map(tally).collect::<Vec<_>>()
         };
         let all = Leaves::new(
@@ -280,33 +242,18 @@ mod tests {
         )
         .unwrap();
         let explanation = explain_leaves(&all, Measure::FilteredRate, &ExplainOptions::default());
-        let named: Vec<_> = explanation
-            .causes
-            .iter()
-            .map(|one| one.r#where.clone())
-            .collect();
+        let named: Vec<_> = explanation.causes.iter().map(|one| one.r#where.clone()).collect();
         assert_eq!(named, [[("reason".to_owned(), "consent".to_owned())]]);
     }
 
     fn windows(pairs: &[(u64, u64)]) -> Vec<Tally> {
-        pairs
-            .iter()
-            .map(|(part, whole)| Tally {
-                part: *part,
-                whole: *whole,
-            })
-            .collect()
+        pairs.iter().map(|(part, whole)| Tally { part: *part, whole: *whole }).collect()
     }
 
     #[test]
     fn an_earlier_incident_is_unusual_but_a_small_count_by_chance_is_not() {
-        let all = windows(&[
-            (100, 10_000),
-            (110, 10_000),
-            (900, 10_000),
-            (95, 10_000),
-            (1, 10_000),
-        ]);
+        let all =
+            windows(&[(100, 10_000), (110, 10_000), (900, 10_000), (95, 10_000), (1, 10_000)]);
         assert_eq!(usual_windows(&all), [true, true, false, true, false]);
         let few = windows(&[(1, 100), (0, 100), (3, 100), (1, 100)]);
         assert_eq!(usual_windows(&few), [true; 4]);
@@ -315,10 +262,7 @@ mod tests {
     #[test]
     fn two_windows_and_windows_without_events_are_usual() {
         assert_eq!(usual_windows(&windows(&[(1, 10), (9, 10)])), [true; 2]);
-        assert_eq!(
-            usual_windows(&windows(&[(0, 0), (5, 100), (5, 100), (5, 100)])),
-            [true; 4]
-        );
+        assert_eq!(usual_windows(&windows(&[(0, 0), (5, 100), (5, 100), (5, 100)])), [true; 4]);
         assert!(usual_windows(&[]).is_empty());
     }
 }

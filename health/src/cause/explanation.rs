@@ -49,10 +49,7 @@ pub struct Explanation {
 pub struct Cause {
     /// The values, in the order of the attributes. Attributes that are not named may have any value.
     #[serde(with = "crate::pairs")]
-    #[cfg_attr(
-        feature = "surface",
-        schemars(with = "std::collections::BTreeMap<String, String>")
-    )]
+    #[cfg_attr(feature = "surface", schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub r#where: Vec<(String, String)>,
     /// Its events before.
     pub before: Amount,
@@ -121,9 +118,7 @@ pub(crate) fn explained(
     free.fill(true);
     for found in &suspects.others {
         let sums = sums_of(leaves, found.element, &mut free, false);
-        explanation
-            .others
-            .push(cause(leaves, measure, found, sums, before, change));
+        explanation.others.push(cause(leaves, measure, found, sums, before, change));
     }
     explanation.sentence = sentence(&explanation);
     explanation
@@ -139,11 +134,7 @@ fn cause(
 ) -> Cause {
     let events = excess(sums, all, measure.is_rate());
     let [before, now] = sums;
-    let share = if change == 0 {
-        0.0
-    } else {
-        events as f64 / change as f64
-    };
+    let share = if change == 0 { 0.0 } else { events as f64 / change as f64 };
     let attributes = leaves.attributes.iter().enumerate();
     let named = attributes.filter(|(place, _)| found.element.attributes & 1 << place != 0);
     let named = named.map(|(place, attribute)| {
@@ -162,10 +153,7 @@ fn cause(
 }
 
 fn amount(tally: Tally, measure: Measure) -> Amount {
-    Amount {
-        part: tally.part,
-        whole: measure.is_rate().then_some(tally.whole),
-    }
+    Amount { part: tally.part, whole: measure.is_rate().then_some(tally.whole) }
 }
 
 /// Returns by how many events the current count differs from the expected count, rounded. For a volume, the count before
@@ -191,11 +179,7 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
         change => format!(
             "{} {} {} than {}",
             grouped(change.unsigned_abs()),
-            if change.unsigned_abs() == 1 {
-                "event"
-            } else {
-                "events"
-            },
+            if change.unsigned_abs() == 1 { "event" } else { "events" },
             if change < 0 { "fewer" } else { "more" },
             match explanation.measure.is_rate() {
                 true => "at the rate before",
@@ -212,10 +196,7 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
     let left_out = match explanation.left_out.len() {
         0 => String::new(),
         1 => " One unusual earlier window was left out.".to_owned(),
-        windows => format!(
-            " {} unusual earlier windows were left out.",
-            grouped(windows)
-        ),
+        windows => format!(" {} unusual earlier windows were left out.", grouped(windows)),
     };
     if explanation.is_normal {
         let percent = libm::round(explanation.probability * 100.0);
@@ -240,9 +221,7 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
 /// before)`.
 fn named(cause: &Cause) -> String {
     let pairs = cause.r#where.iter();
-    let pairs: Vec<String> = pairs
-        .map(|(name, value)| format!("{name} {value:?}"))
-        .collect();
+    let pairs: Vec<String> = pairs.map(|(name, value)| format!("{name} {value:?}")).collect();
     format!(
         "{} from {} ({} now, {} before)",
         signed(cause.events),
@@ -261,10 +240,7 @@ fn shown(amount: Amount, other: Amount) -> String {
     };
     match (share(amount), share(other)) {
         (Some(own), other) => {
-            let other = other
-                .filter(|other| own != *other)
-                .map(percent)
-                .unwrap_or_default();
+            let other = other.filter(|other| own != *other).map(percent).unwrap_or_default();
             format!("{} ({})", percent_unlike(own, &other), counts(amount))
         }
         (None, _) => counts(amount),

@@ -19,10 +19,7 @@ pub struct Tally {
 impl Tally {
     /// Returns the same counts, with a whole that is at least as large as the part.
     pub(crate) fn sound(self) -> Self {
-        Self {
-            part: self.part,
-            whole: self.whole.max(self.part),
-        }
+        Self { part: self.part, whole: self.whole.max(self.part) }
     }
 
     /// Returns the number of counted events: the part, or all other events.
@@ -53,12 +50,7 @@ impl Attribute {
     /// Makes an attribute from its distinct values and, for each leaf, the position of its value.
     #[must_use]
     pub fn new(name: impl Into<String>, values: Arc<Dictionary>, ids: Vec<u32>) -> Self {
-        Self {
-            name: name.into(),
-            values,
-            ids,
-            of_part: false,
-        }
+        Self { name: name.into(), values, ids, of_part: false }
     }
 
     /// Makes an attribute from texts, one for each leaf.
@@ -72,10 +64,7 @@ impl Attribute {
         let id = |text: &S| sorted.binary_search(&text.as_ref()).unwrap_or_default() as u32;
         let ids = texts.iter().map(id).collect();
         let values = Dictionary::of_sorted(sorted.iter().copied()).ok_or_else(|| {
-            Error::new(
-                Code::GroupLimit,
-                "an attribute may have at most 1 GiB of values",
-            )
+            Error::new(Code::GroupLimit, "an attribute may have at most 1 GiB of values")
         })?;
         Ok(Self::new(name, Arc::new(values), ids))
     }
@@ -138,17 +127,10 @@ impl Leaves {
         }
         for tallies in [&before, &now] {
             sum(tallies.iter()).ok_or_else(|| {
-                Error::new(
-                    Code::SumOverflow,
-                    "all events together are more than 2^64 - 1",
-                )
+                Error::new(Code::SumOverflow, "all events together are more than 2^64 - 1")
             })?;
         }
-        Ok(Self {
-            attributes,
-            before,
-            now,
-        })
+        Ok(Self { attributes, before, now })
     }
 
     /// Returns the number of leaves.
@@ -207,21 +189,14 @@ fn sum<'a>(mut tallies: impl Iterator<Item = &'a Tally>) -> Option<Tally> {
 fn check_attributes(attributes: &[Attribute], leaves: usize) -> Result<()> {
     let invalid = |message: String| Error::argument("attributes", Code::InvalidArgument, message);
     if attributes.len() > MOST_ATTRIBUTES {
-        let message = format!(
-            "want at most {MOST_ATTRIBUTES} attributes, got {}",
-            attributes.len()
-        );
+        let message =
+            format!("want at most {MOST_ATTRIBUTES} attributes, got {}", attributes.len());
         return Err(invalid(message));
     }
     for attribute in attributes {
-        let Attribute {
-            name, values, ids, ..
-        } = attribute;
+        let Attribute { name, values, ids, .. } = attribute;
         if ids.len() != leaves {
-            return Err(invalid(format!(
-                "{} values of {name} for {leaves} leaves",
-                ids.len()
-            )));
+            return Err(invalid(format!("{} values of {name} for {leaves} leaves", ids.len())));
         }
         if ids.iter().any(|id| *id as usize >= values.len()) {
             return Err(invalid(format!(
@@ -244,10 +219,7 @@ pub(crate) struct Element {
 impl Element {
     /// Returns the combination of these attributes with a leaf's values.
     pub(crate) fn of_leaf(attributes: u8, id: impl Fn(usize) -> u32) -> Self {
-        let mut element = Self {
-            attributes,
-            values: [0; 8],
-        };
+        let mut element = Self { attributes, values: [0; 8] };
         for (place, value) in element.values.iter_mut().enumerate() {
             if attributes & 1 << place != 0 {
                 *value = id(place);
@@ -303,20 +275,14 @@ impl Suspects {
     /// Removes the causes from the other candidates, and keeps at most `most` of the rest.
     pub(crate) fn keep_others(&mut self, most: usize) {
         let causes = &self.causes;
-        self.others
-            .retain(|other| causes.iter().all(|cause| cause.element != other.element));
+        self.others.retain(|other| causes.iter().all(|cause| cause.element != other.element));
         self.others.truncate(most);
     }
 }
 
 impl Default for Suspects {
     fn default() -> Self {
-        Self {
-            causes: Vec::new(),
-            others: Vec::new(),
-            is_global: false,
-            probability: 1.0,
-        }
+        Self { causes: Vec::new(), others: Vec::new(), is_global: false, probability: 1.0 }
     }
 }
 

@@ -77,21 +77,15 @@ impl Choice {
     fn of(counted: &Counted, direction: Direction) -> Self {
         let pool = Pool::of(counted, direction);
         let all = Sums::of(counted);
-        let level = best(
-            &pool.candidates,
-            &weigh(counted, &pool.candidates, direction, 1.0),
-        )
-        .map_or(1.0, |(candidate, _)| level(&all, &candidate.sums));
+        let level = best(&pool.candidates, &weigh(counted, &pool.candidates, direction, 1.0))
+            .map_or(1.0, |(candidate, _)| level(&all, &candidate.sums));
         let scores = weigh(counted, &pool.candidates, direction, level);
         let mut ranked: Vec<Suspect> = pool
             .candidates
             .iter()
             .zip(&scores)
             .filter(|(_, score)| score.is_finite())
-            .map(|(candidate, score)| Suspect {
-                element: candidate.element,
-                score: *score,
-            })
+            .map(|(candidate, score)| Suspect { element: candidate.element, score: *score })
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.element.cmp(&b.element)));
         let events = best(&pool.candidates, &scores).map_or(0.0, |(candidate, _)| {

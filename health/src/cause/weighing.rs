@@ -67,9 +67,8 @@ impl Membership {
             let unnamed = unnamed.filter(|(_, element)| !element.names(place));
             let bits = unnamed.fold(everything, |bits, (bit, _)| bits | 1 << bit);
             let mut values = vec![bits; *size];
-            for (bit, element) in (0..63)
-                .zip(elements.clone())
-                .filter(|(_, element)| element.names(place))
+            for (bit, element) in
+                (0..63).zip(elements.clone()).filter(|(_, element)| element.names(place))
             {
                 values[element.values[place] as usize] |= 1 << bit;
             }
@@ -83,9 +82,7 @@ impl Membership {
 
     fn of_leaf(&self, counted: &Counted, leaf: usize) -> u64 {
         let columns = self.values.iter().zip(&counted.ids);
-        columns.fold(self.all, |bits, (values, ids)| {
-            bits & values[ids[leaf] as usize]
-        })
+        columns.fold(self.all, |bits, (values, ids)| bits & values[ids[leaf] as usize])
     }
 }
 
@@ -120,21 +117,13 @@ impl Scale {
             Direction::Rise => (sums.observed - expected, sums.whole - expected),
             Direction::Fall => (expected - sums.observed, expected),
         };
-        let effect = if of > 0.0 {
-            (change / of).clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
+        let effect = if of > 0.0 { (change / of).clamp(0.0, 1.0) } else { 0.0 };
         let mass = sums.observed.max(expected);
         Self {
             direction,
             level,
             effect,
-            least: if sums.leaves > FINEST {
-                mass / f64::from(FINEST)
-            } else {
-                0.0
-            },
+            least: if sums.leaves > FINEST { mass / f64::from(FINEST) } else { 0.0 },
             together: Cell::default(),
             score: -PER_ATTRIBUTE * f64::from(candidate.element.layer()),
         }
@@ -178,11 +167,7 @@ impl Scale {
     /// Returns the evidence; negative infinity if the candidate did not change in this direction.
     fn score(mut self) -> f64 {
         self.finish_cell();
-        if self.effect > 0.0 {
-            self.score
-        } else {
-            f64::NEG_INFINITY
-        }
+        if self.effect > 0.0 { self.score } else { f64::NEG_INFINITY }
     }
 }
 

@@ -56,12 +56,9 @@ pub(crate) fn explanation(
     let leaves = leaves(grid, slots, group, rule.measure, &free, &times)?;
     let compared = match times.ago.is_empty() {
         true => vec![times.before.clone()],
-        false => times
-            .ago
-            .iter()
-            .rev()
-            .map(|ago| times.now.start - ago..times.now.end - ago)
-            .collect(),
+        false => {
+            times.ago.iter().rev().map(|ago| times.now.start - ago..times.now.end - ago).collect()
+        }
     };
     let window = |range: &Range<usize>| slots.window(range.end.checked_sub(1)?, range.len());
     Some(Explained {
@@ -104,9 +101,7 @@ pub(crate) fn within(
     let dictionaries = &grid.counted().dictionaries;
     let free = free_dimensions(rule, grid);
     // Reasons are left out: only filtered events have one.
-    let others = free
-        .into_iter()
-        .filter(|(_, dimension)| *dimension != Dimension::Reason);
+    let others = free.into_iter().filter(|(_, dimension)| *dimension != Dimension::Reason);
     let common = others.filter_map(|(column, dimension)| {
         let mut sums: BTreeMap<u32, u128> = BTreeMap::new();
         for (row, events) in &rows {
@@ -170,10 +165,7 @@ pub(crate) fn usual(
         let mut slots_ago = range.clone().map(|slot| slot.checked_sub(*ago));
         slots_ago.all(|slot| slot.is_some_and(|slot| slots.known[slot]))
     };
-    let ago: Vec<usize> = (1..=USUAL_WEEKS)
-        .map(|weeks| weeks * week)
-        .filter(is_known)
-        .collect();
+    let ago: Vec<usize> = (1..=USUAL_WEEKS).map(|weeks| weeks * week).filter(is_known).collect();
     let place = |slot: usize| ago.iter().position(|ago| range.contains(&(slot + ago)));
     let mut sums = vec![0_u128; ago.len()];
     grid.each_row(
@@ -240,17 +232,9 @@ fn times(compared: Compared, slots: &Slots, live: &Live, end: Timestamp) -> Opti
     let week = slots.in_seconds(WEEK);
     let is_known =
         |ago: &usize| now.start >= *ago && now.clone().all(|slot| slots.known[slot - *ago]);
-    let ago = (1..=compared.weeks)
-        .map(|weeks| weeks * week)
-        .filter(is_known);
-    let before = now
-        .start
-        .saturating_sub(slots.in_seconds(BEFORE).max(now.len()))..now.start;
-    let times = Times {
-        ago: ago.collect(),
-        before,
-        now,
-    };
+    let ago = (1..=compared.weeks).map(|weeks| weeks * week).filter(is_known);
+    let before = now.start.saturating_sub(slots.in_seconds(BEFORE).max(now.len()))..now.start;
+    let times = Times { ago: ago.collect(), before, now };
     let is_any = !times.ago.is_empty() || times.before.clone().any(|slot| slots.known[slot]);
     (is_any && !times.now.is_empty()).then_some(times)
 }
@@ -324,9 +308,6 @@ fn add(sums: &mut [u128; 2], counts: Counts, measure: Measure) {
 }
 
 fn tallies(sums: &[[u128; 2]]) -> Vec<Tally> {
-    let tallies = sums.iter().map(|[part, whole]| Tally {
-        part: most(*part),
-        whole: most(*whole),
-    });
+    let tallies = sums.iter().map(|[part, whole]| Tally { part: most(*part), whole: most(*whole) });
     tallies.collect()
 }

@@ -53,15 +53,7 @@ impl<'t> Findings<'t> {
         (grid, slots): (&'t Grid<'t>, &'t Slots),
         other: Option<&'t (Grid<'t>, Slots)>,
     ) -> Self {
-        Self {
-            context,
-            grid,
-            slots,
-            other,
-            explained: 0,
-            long: 0,
-            all: Vec::new(),
-        }
+        Self { context, grid, slots, other, explained: 0, long: 0, all: Vec::new() }
     }
 
     /// Adds a finding that was resolved, unless it fires again.
@@ -116,10 +108,7 @@ impl<'t> Findings<'t> {
             if facts.total.is_some() && time.1 > end {
                 facts.explained = explain(time.1);
             }
-            if inspection
-                .explained
-                .as_ref()
-                .is_none_or(|cause| cause.explanation.causes.is_empty())
+            if inspection.explained.as_ref().is_none_or(|cause| cause.explanation.causes.is_empty())
             {
                 inspection.within = values_within(rule, self.grid, self.slots, group, live);
             }
@@ -248,10 +237,9 @@ pub(crate) fn finding(
         false => Severity::Critical,
     };
     let (causes, unexplained, compared) = match inspection.explained {
-        Some(Explained {
-            explanation,
-            compared,
-        }) => (explanation.causes, explanation.unexplained, compared),
+        Some(Explained { explanation, compared }) => {
+            (explanation.causes, explanation.unexplained, compared)
+        }
         None => (Vec::new(), 0, Vec::new()),
     };
     let mut finding = Finding {
@@ -268,10 +256,7 @@ pub(crate) fn finding(
         seen: live.seen,
         measure: rule.measure,
         observed: live.numbers.observed,
-        total: inspection
-            .facts
-            .total
-            .and_then(|total| rule.test.judge().total(&total)),
+        total: inspection.facts.total.and_then(|total| rule.test.judge().total(&total)),
         expected: live.numbers.expected,
         low: live.numbers.normal.0,
         high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
@@ -300,24 +285,15 @@ fn pairs(live: &Live) -> Vec<(Dimension, &str)> {
 }
 
 fn id(rule: &Rule, live: &Live) -> String {
-    let group = pairs(live)
-        .into_iter()
-        .flat_map(|(name, value)| [name.as_str(), value]);
+    let group = pairs(live).into_iter().flat_map(|(name, value)| [name.as_str(), value]);
     id_of(std::iter::once(rule.name.as_str()).chain(group))
 }
 
 /// Returns the query that shows a finding: the counts of its group, by the dimensions that explain findings.
 fn query(rules: &Rules, rule: &Rule, live: &Live) -> Query {
     let metric = rule.metric;
-    let fixed = rule
-        .only
-        .iter()
-        .filter(|(name, _)| !rule.by.contains(name))
-        .cloned();
-    let own = live
-        .group
-        .iter()
-        .map(|(name, value)| (*name, vec![value.clone()]));
+    let fixed = rule.only.iter().filter(|(name, _)| !rule.by.contains(name)).cloned();
+    let own = live.group.iter().map(|(name, value)| (*name, vec![value.clone()]));
     let mut wanted: Vec<(Dimension, Vec<String>)> = own.chain(fixed).collect();
     wanted.sort();
     let dimensions = Dimension::ALL.iter().copied().filter(|name| {

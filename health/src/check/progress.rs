@@ -50,26 +50,17 @@ pub(crate) fn follow(
     slots: &Slots,
     range: Range<usize>,
 ) -> Progress {
-    let mut progress = Progress {
-        live: start,
-        ..Progress::default()
-    };
+    let mut progress = Progress { live: start, ..Progress::default() };
     let mut last = None;
     let mut bad_windows = bad.iter().peekable();
     let mut seen = seen.iter().peekable();
     for slot in range {
-        while bad_windows
-            .next_if(|bad| (bad.slot as usize) < slot)
-            .is_some()
-        {}
+        while bad_windows.next_if(|bad| (bad.slot as usize) < slot).is_some() {}
         while seen.next_if(|seen| (seen.slot as usize) < slot).is_some() {}
         if !slots.known[slot] {
             continue;
         }
-        let is_firing = progress
-            .live
-            .as_ref()
-            .is_some_and(|live| live.fired.is_some());
+        let is_firing = progress.live.as_ref().is_some_and(|live| live.fired.is_some());
         let bad = bad_windows.next_if(|bad| bad.slot as usize == slot);
         match bad.filter(|bad| bad.fires || is_firing) {
             Some(bad) => {
@@ -105,11 +96,7 @@ impl Progress {
             return;
         };
         let mut numbers = numbers(rule, bad, window);
-        if let Some(live) = self
-            .live
-            .as_ref()
-            .filter(|_| numbers.severity == Severity::Info)
-        {
+        if let Some(live) = self.live.as_ref().filter(|_| numbers.severity == Severity::Info) {
             // A finding that is more severe than `info` does not become `info` while it lasts.
             numbers.severity = live.numbers.severity;
         }
@@ -167,11 +154,7 @@ impl Progress {
             return;
         }
         live.complete(last);
-        self.resolved.push(Resolved {
-            live,
-            at: end,
-            is_gone,
-        });
+        self.resolved.push(Resolved { live, at: end, is_gone });
     }
 }
 
@@ -184,11 +167,7 @@ impl Live {
                 self.good = self.good.saturating_add(1);
                 self.good >= rule.good
             }
-            Evidence::Compared {
-                part,
-                whole,
-                expected,
-            } => {
+            Evidence::Compared { part, whole, expected } => {
                 self.learn(end, expected, whole);
                 let expected = self.bounded(expected, whole);
                 if part > 0 || expected >= 1.0 {
@@ -220,11 +199,7 @@ impl Live {
         let share = expected / whole as f64;
         let is_rise = self.is_rise();
         let usual = self.usual.get_or_insert(share);
-        *usual = if is_rise {
-            usual.max(share)
-        } else {
-            usual.min(share)
-        };
+        *usual = if is_rise { usual.max(share) } else { usual.min(share) };
     }
 
     /// Returns the expected number of events, without what rules have learned from the finding itself since its first day.
@@ -240,11 +215,7 @@ impl Live {
     /// than if it continues. A continuing problem may be weaker than before. It is assumed to multiply the expected count by the
     /// square root of the factor in the last bad window.
     fn ratio(&self, part: u64, expected: f64) -> f64 {
-        let Numbers {
-            observed,
-            expected: usual,
-            ..
-        } = self.numbers;
+        let Numbers { observed, expected: usual, .. } = self.numbers;
         let usual = self.bounded(usual, observed.whole.unwrap_or_default());
         let observed = observed.part as f64;
         let times = libm::sqrt((observed + 0.5) / (usual + 0.5));
@@ -280,26 +251,14 @@ fn numbers(rule: &Rule, bad: &BadWindow, window: Window) -> Numbers {
 pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
     match normal {
         Normal::Range(low, high) => (*low, *high),
-        Normal::Likely {
-            expected,
-            dispersion,
-            ln_p,
-            width,
-            is_share,
-        } => {
-            let level = Level {
-                expected: *expected,
-                dispersion: *dispersion,
-            };
+        Normal::Likely { expected, dispersion, ln_p, width, is_share } => {
+            let level = Level { expected: *expected, dispersion: *dispersion };
             let whole = observed.whole.filter(|_| *is_share);
             let (low, high) = likely(&level, *ln_p, whole);
             let middle = whole.map_or(*expected, |whole| expected * whole as f64);
             // The conversions saturate.
             let near = (libm::ceil(middle - width) as u64, (middle + width) as u64);
-            (
-                low.min(near.0),
-                high.max(near.1.min(whole.unwrap_or(u64::MAX))),
-            )
+            (low.min(near.0), high.max(near.1.min(whole.unwrap_or(u64::MAX))))
         }
     }
 }
@@ -318,9 +277,7 @@ fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
         width = width.saturating_mul(2);
     }
     let end = middle.saturating_add(width).min(most);
-    let beyond = first(middle, end.saturating_add(1), |count| {
-        count > end || is_high(count)
-    });
+    let beyond = first(middle, end.saturating_add(1), |count| count > end || is_high(count));
     (low, beyond.saturating_sub(1).max(low))
 }
 

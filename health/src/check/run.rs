@@ -132,24 +132,17 @@ impl Rules {
                     }
                 }
             }
-            let works = tasks
-                .iter()
-                .map(|(ranges, before, task)| task.work(ranges, *before));
+            let works = tasks.iter().map(|(ranges, before, task)| task.work(ranges, *before));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, before, task), results) in tasks.iter().zip(&judged) {
                 over.extend(task.check(*before, now, ranges.clone(), results, &mut check));
             }
         }
         self.sort(&mut check.unjudged);
-        check
-            .state
-            .rules
-            .sort_by(|one, other| one.name.cmp(&other.name));
+        check.state.rules.sort_by(|one, other| one.name.cmp(&other.name));
         follow_incidents(&mut check, &over, state, now);
         check.findings.sort_by(|one, other| {
-            rank(one.status)
-                .cmp(&rank(other.status))
-                .then(heavier(one, other))
+            rank(one.status).cmp(&rank(other.status)).then(heavier(one, other))
         });
         check.left_out += check.findings.len().saturating_sub(MOST_FINDINGS) as u64;
         check.findings.truncate(MOST_FINDINGS);
@@ -240,13 +233,7 @@ impl Rules {
     /// Keeps the findings and the state of a rule that can't judge anything, so that its findings are neither resolved nor lost.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
-        let context = Context {
-            rules: self,
-            rule,
-            at: now,
-            judged: Some(now),
-            provisional: false,
-        };
+        let context = Context { rules: self, rule, at: now, judged: Some(now), provisional: false };
         let findings = live.map(|live| finding(&context, live, None, Inspection::default()));
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
@@ -266,18 +253,14 @@ fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &Stat
     }
     let mut following = Following::of(incidents);
     let has_fired = |finding: &Finding| finding.status != Status::Pending;
-    following.follow(&mut check.findings, over, |one| {
-        has_fired(one) && !one.provisional
-    });
+    following.follow(&mut check.findings, over, |one| has_fired(one) && !one.provisional);
     if check.left_out == 0 {
         following.end_others(&check.findings);
     }
     // Counts are judged only after they have settled, so a later check may report a finding that began before `now`.
     let judged = check.state.judged().map_or(now, |judged| judged.min(now));
     check.state.incidents = following.kept(judged);
-    following.follow(&mut check.findings, over, |one| {
-        has_fired(one) && one.provisional
-    });
+    following.follow(&mut check.findings, over, |one| has_fired(one) && one.provisional);
     check.incidents = following.shown(before.judged().is_some());
     let mut held = BTreeSet::new();
     for incident in &mut check.incidents {
@@ -301,21 +284,13 @@ fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &Stat
 
 /// Returns a reason if the counts are too old to show whether all is well now.
 fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
-    let (end, length) = (
-        latest.end(),
-        latest.end().unix_ms() - latest.start().unix_ms(),
-    );
+    let (end, length) = (latest.end(), latest.end().unix_ms() - latest.start().unix_ms());
     let age_ms = now.unix_ms() - end.unix_ms();
     (age_ms > STALE_MS + 2 * length).then(|| {
         let hours = age_ms / 3_600_000;
-        let reason = format!(
-            "the counts end at {} UTC, {hours} hours before the check",
-            end.short()
-        );
-        Unjudged {
-            rule: "recent counts".to_owned(),
-            reason,
-        }
+        let reason =
+            format!("the counts end at {} UTC, {hours} hours before the check", end.short());
+        Unjudged { rule: "recent counts".to_owned(), reason }
     })
 }
 
@@ -336,8 +311,5 @@ const fn rank(status: Status) -> u8 {
 }
 
 fn unjudged(rule: &Rule, reason: String) -> Unjudged {
-    Unjudged {
-        rule: rule.name.clone(),
-        reason,
-    }
+    Unjudged { rule: rule.name.clone(), reason }
 }

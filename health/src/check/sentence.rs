@@ -73,11 +73,7 @@ impl Counted {
             low: scaled(finding.low),
             high: finding.high.map(scaled),
         });
-        Self {
-            amount,
-            expected,
-            words,
-        }
+        Self { amount, expected, words }
     }
 
     /// Adds a time to the last detail, which is the usual number.
@@ -183,10 +179,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, facts: &Facts) -> String 
             if observed.amount.part == 0 && observed.words.is_usual {
                 observed.date_usual(&format!("until {}", short_near(window.end(), since)));
             }
-            (
-                observed.during(&format!("since {} UTC", since.short())),
-                None,
-            )
+            (observed.during(&format!("since {} UTC", since.short())), None)
         }
     };
     let mut parts = vec![format!("{about}: {first}")];
@@ -260,10 +253,9 @@ impl Change {
     /// Returns the change since the finding began, from `explained` or else from the causes of the finding.
     fn of(finding: &Finding, explained: Option<&Explained>) -> Self {
         let (causes, unexplained, compared_with) = match explained {
-            Some(Explained {
-                explanation,
-                compared,
-            }) => (&explanation.causes, explanation.unexplained, compared),
+            Some(Explained { explanation, compared }) => {
+                (&explanation.causes, explanation.unexplained, compared)
+            }
             None => (&finding.causes, finding.unexplained, &finding.compared),
         };
         let within = Self {
@@ -286,11 +278,7 @@ impl Change {
         }
         let is_before = first == last && first.end() == finding.query.start.max(finding.since);
         let to = if is_before { "just before" } else { "usual" };
-        Self {
-            number: Some(compared(total, to)),
-            place: place(finding, causes, total),
-            ..within
-        }
+        Self { number: Some(compared(total, to)), place: place(finding, causes, total), ..within }
     }
 
     /// Sets the number to the difference between these counts and what is usual. It does so only for shares, because the

@@ -121,10 +121,9 @@ impl State {
         let mut matching: Vec<&mut Incident> = matching.collect();
         match &mut matching[..] {
             _ if incident.is_empty() => refused("want the identifier of an incident".to_owned()),
-            [] => refused(format!(
-                "no recent incident has the identifier {:?}",
-                harmless(incident)
-            )),
+            [] => {
+                refused(format!("no recent incident has the identifier {:?}", harmless(incident)))
+            }
             [_] => {
                 let incident = matching.remove(0);
                 incident.hold = hold;
@@ -149,10 +148,7 @@ impl State {
     }
 }
 
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-health/2",
-    what: "state of checks",
-};
+const KIND: DocumentKind = DocumentKind { format: "tallyfold-health/2", what: "state of checks" };
 
 /// The maximum length of a hold's note, in characters.
 const MOST_OF_NOTE: usize = 1_000;
@@ -216,11 +212,7 @@ impl State {
         let fields = KIND.read(json)?;
         let stored: StoredState =
             serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        let rules = stored
-            .rules
-            .into_iter()
-            .map(rule_of)
-            .collect::<Option<Vec<_>>>();
+        let rules = stored.rules.into_iter().map(rule_of).collect::<Option<Vec<_>>>();
         let rules = rules.filter(|rules| rules.is_sorted_by(|one, other| one.name < other.name));
         let rules = rules.ok_or_else(|| KIND.wrong("a value is invalid"))?;
         let incidents = stored.incidents;
@@ -230,11 +222,7 @@ impl State {
             return Err(KIND.wrong("an incident is invalid"));
         }
         let identity = stored.identity.as_deref();
-        Ok(Self {
-            identity: identity.map(Identity::new).unwrap_or_default(),
-            rules,
-            incidents,
-        })
+        Ok(Self { identity: identity.map(Identity::new).unwrap_or_default(), rules, incidents })
     }
 
     /// Returns the state as JSON with a checksum. The same state gives the same bytes, in every language.
@@ -246,8 +234,7 @@ impl State {
             incidents: self.incidents.clone(),
         };
         // `stored` has only texts and whole numbers, so writing it as JSON can't fail.
-        KIND.write(&serde_json::to_string(&stored).unwrap_or_default())
-            .into_bytes()
+        KIND.write(&serde_json::to_string(&stored).unwrap_or_default()).into_bytes()
     }
 }
 
@@ -263,9 +250,7 @@ fn stored_live(live: &Live) -> StoredLive {
     let numbers = &live.numbers;
     let group = live.group.iter();
     StoredLive {
-        group: group
-            .map(|(name, value)| (name.as_str().to_owned(), value.clone()))
-            .collect(),
+        group: group.map(|(name, value)| (name.as_str().to_owned(), value.clone())).collect(),
         bad: live.bad,
         good: live.good,
         since: live.since.to_string(),
@@ -320,10 +305,7 @@ fn live_of(stored: &StoredLive) -> Option<Live> {
         usual: optional(&stored.usual)?,
         numbers: Numbers {
             window: Window::new(instant(&stored.start)?, instant(&stored.end)?).ok()?,
-            observed: Amount {
-                part: stored.part,
-                whole: stored.whole,
-            },
+            observed: Amount { part: stored.part, whole: stored.whole },
             expected: finite(&stored.expected)?,
             normal: (stored.low, stored.high),
             ln_p: optional(&stored.ln_p)?,

@@ -66,13 +66,7 @@ pub(super) fn task<'a>(
         None => None,
     };
     let (grid, slots) = side(rule, (&rule.by, &rule.only), rule.metric, endpoints)?;
-    Ok(Task {
-        rules,
-        rule,
-        grid,
-        slots,
-        other,
-    })
+    Ok(Task { rules, rule, grid, slots, other })
 }
 
 /// Returns the groups and slots of an endpoint's counts.
@@ -86,9 +80,7 @@ fn side<'a>(
     let counted =
         counted.ok_or_else(|| NoTask::Reason(format!("there are no counts of {metric}")))?;
     let grid = Grid::new(counted, by, only).map_err(|missing| {
-        NoTask::Reason(format!(
-            "the counts of {metric} are not grouped by {missing}"
-        ))
+        NoTask::Reason(format!("the counts of {metric} are not grouped by {missing}"))
     })?;
     let windows = counted.windows.iter();
     let windows = windows.map(|rows| (rows.window, rows.settled));
@@ -103,14 +95,10 @@ impl Task<'_> {
     fn ranges(&self, from: usize, end: Timestamp) -> (Range<usize>, Range<usize>) {
         let slots = &self.slots;
         let is_over = |slot: usize, end: Timestamp| {
-            slots
-                .window(slot, 1)
-                .is_some_and(|window| window.end() <= end)
+            slots.window(slot, 1).is_some_and(|window| window.end() <= end)
         };
         let last = |range: Range<usize>, slots: &Slots| range.rev().find(|slot| slots.known[*slot]);
-        let len = (from..slots.len())
-            .find(|slot| !is_over(*slot, end))
-            .unwrap_or(slots.len());
+        let len = (from..slots.len()).find(|slot| !is_over(*slot, end)).unwrap_or(slots.len());
         let late = Timestamp::from_unix_ms(end.unix_ms().saturating_sub(LATEST_SETTLED_MS));
         let is_late = |slot: usize| late.is_some_and(|late| is_over(slot, late));
         let other = self.other.as_ref();
@@ -122,9 +110,7 @@ impl Task<'_> {
             };
             slots.settled[slot] && other.is_none_or(is_settled_there)
         };
-        let settled = (from..len)
-            .find(|slot| !is_settled(*slot) && !is_late(*slot))
-            .unwrap_or(len);
+        let settled = (from..len).find(|slot| !is_settled(*slot) && !is_late(*slot)).unwrap_or(len);
         let settled = last(from..settled, slots).map_or(from, |last| last + 1);
         let end = last(settled..len, slots).map_or(settled, |last| last + 1);
         (from..settled, settled..end)
@@ -137,20 +123,14 @@ impl Task<'_> {
             None => self.first_look(now),
         };
         let (settled, provisional) = self.ranges(from, now);
-        Ranges {
-            settled,
-            provisional,
-        }
+        Ranges { settled, provisional }
     }
 
     /// Returns what a replay judges.
     pub(super) fn within(&self, range: Window) -> Ranges {
         let from = self.slots.from(range.start());
         let (settled, _) = self.ranges(from, range.end());
-        Ranges {
-            provisional: settled.end..settled.end,
-            settled,
-        }
+        Ranges { provisional: settled.end..settled.end, settled }
     }
 
     /// Returns the slots to judge, with the earlier slots that the rule compares them with. Older slots have no effect,
@@ -164,10 +144,7 @@ impl Task<'_> {
         let skipped = start.saturating_sub(back);
         let other = self.other.as_ref().map(|(grid, slots)| {
             let first = self.slots.place_in(slots, skipped);
-            Other {
-                grid,
-                slots: slots.without(first.unwrap_or_default()),
-            }
+            Other { grid, slots: slots.without(first.unwrap_or_default()) }
         });
         let live = before.iter().flat_map(|before| &before.live);
         let watched = live.filter(|live| self.is_own(live)).filter_map(|live| {
@@ -181,11 +158,7 @@ impl Task<'_> {
             grid: &self.grid,
             other,
             calendars: &self.rules.calendars,
-            has_day_off_rule: self
-                .rules
-                .rules
-                .iter()
-                .any(|rule| rule.kind() == RuleKind::DayOff),
+            has_day_off_rule: self.rules.rules.iter().any(|rule| rule.kind() == RuleKind::DayOff),
             watched,
             slots: self.slots.without(skipped),
             range: start - skipped..end - skipped,
@@ -199,17 +172,12 @@ impl Task<'_> {
         &self,
         before: Option<&RuleState>,
         now: Timestamp,
-        Ranges {
-            settled,
-            provisional,
-        }: Ranges,
+        Ranges { settled, provisional }: Ranges,
         results: &Judged,
         check: &mut Check,
     ) -> Vec<Option<Timestamp>> {
         check.judged += results.judged;
-        check
-            .unjudged
-            .extend(self.unjudged(settled.clone(), results));
+        check.unjudged.extend(self.unjudged(settled.clone(), results));
         let judged = self.slots.instant(settled.end).unwrap_or(now);
         let mut state = RuleState {
             name: self.rule.name.clone(),
@@ -226,10 +194,7 @@ impl Task<'_> {
             };
             let of = match group {
                 Some(group) => results.of(group),
-                None => Results {
-                    bad: &absent.bad,
-                    seen: &absent.seen,
-                },
+                None => Results { bad: &absent.bad, seen: &absent.seen },
             };
             let names = match &live {
                 Some(live) => live.group.clone(),
@@ -262,10 +227,8 @@ impl Task<'_> {
         // The group is marked as watched, so that the sink keeps what its windows show.
         let mut sink = Sink::new(&range, vec![0]);
         let none = vec![0; self.slots.len()];
-        let columns = Columns {
-            parts: &none,
-            wholes: self.rule.measure.is_rate().then_some(&none),
-        };
+        let columns =
+            Columns { parts: &none, wholes: self.rule.measure.is_rate().then_some(&none) };
         let by = (self.rule.measure, self.rule.fewest());
         let judging = Judging::new(by, &self.slots, self.grid.len(), range);
         self.rule.test.judge().group(&judging, columns, &mut sink);
@@ -313,9 +276,7 @@ impl Task<'_> {
     ) -> Vec<Option<Timestamp>> {
         let settled = ranges.settled;
         replay.judged += results.judged;
-        replay
-            .unjudged
-            .extend(self.unjudged(settled.clone(), results));
+        replay.unjudged.extend(self.unjudged(settled.clone(), results));
         let mut over = Vec::new();
         let mut findings = self.findings(range.end());
         for (group, _) in self.groups(None, results) {
@@ -352,16 +313,8 @@ impl Task<'_> {
             }
         }
         let values = |group: &(Option<usize>, Option<Live>)| match &group.1 {
-            Some(live) => live
-                .group
-                .iter()
-                .map(|(_, value)| value.clone())
-                .collect::<Vec<_>>(),
-            None => self
-                .names(group.0)
-                .into_iter()
-                .map(|(_, value)| value)
-                .collect(),
+            Some(live) => live.group.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(),
+            None => self.names(group.0).into_iter().map(|(_, value)| value).collect(),
         };
         // The sort is stable, so an entry with a finding from the last check comes first.
         groups.sort_by_cached_key(values);
@@ -383,13 +336,8 @@ impl Task<'_> {
     }
 
     fn findings(&self, at: Timestamp) -> Findings<'_> {
-        let context = Context {
-            rules: self.rules,
-            rule: self.rule,
-            at,
-            judged: None,
-            provisional: false,
-        };
+        let context =
+            Context { rules: self.rules, rule: self.rule, at, judged: None, provisional: false };
         Findings::new(context, (&self.grid, &self.slots), self.other.as_ref())
     }
 
@@ -441,10 +389,7 @@ const KEPT_NUMBERS: usize = 1 << 20;
 pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
     let judgings: Vec<Judging<'_>> = works.iter().map(Work::judging).collect();
     let mut sinks: Vec<Sink> = works.iter().map(Work::sink).collect();
-    let pieces = works
-        .iter()
-        .enumerate()
-        .flat_map(|(at, work)| work.pieces(at));
+    let pieces = works.iter().enumerate().flat_map(|(at, work)| work.pieces(at));
     let mut pieces: Vec<Piece> = pieces.collect();
     // Rules about the same table are judged together.
     pieces.sort_by_key(|piece| works[piece.rule].rule.metric);
@@ -463,18 +408,12 @@ pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
         read(works[first.rule].grid.counted(), &mut blocks);
         for (piece, block) in together.iter().zip(&blocks) {
             let work = &works[piece.rule];
-            work.groups(
-                &judgings[piece.rule],
-                piece.groups.clone(),
-                block,
-                &mut sinks[piece.rule],
-            );
+            work.groups(&judgings[piece.rule], piece.groups.clone(), block, &mut sinks[piece.rule]);
         }
         rest = later;
     }
     let all = works.iter().zip(&judgings).zip(sinks);
-    all.map(|((work, judging), sink)| work.judged(judging, sink))
-        .collect()
+    all.map(|((work, judging), sink)| work.judged(judging, sink)).collect()
 }
 
 impl Work<'_> {
@@ -496,9 +435,7 @@ impl Work<'_> {
         let of_group = |group: usize| {
             let names = self.rule.by.iter().copied();
             let values: Vec<(Dimension, &str)> = names.zip(self.grid.values(group)).collect();
-            let own = calendars
-                .iter()
-                .position(|one| one.covers(self.rule, &values));
+            let own = calendars.iter().position(|one| one.covers(self.rule, &values));
             own.map_or(0, |place| place + 1)
         };
         let calendar_of = (0..self.grid.len()).map(of_group).collect();
@@ -522,11 +459,7 @@ impl Work<'_> {
         (0..groups).step_by(most).map(move |start| {
             let groups = start..groups.min(start + most);
             let numbers = groups.len().saturating_mul(each);
-            Piece {
-                rule,
-                groups,
-                numbers,
-            }
+            Piece { rule, groups, numbers }
         })
     }
 
@@ -548,12 +481,7 @@ impl Work<'_> {
         block: &Block<'_>,
         sink: &mut Sink,
     ) {
-        let groups = Groups {
-            grid: self.grid,
-            range,
-            block,
-            other: self.other.as_ref(),
-        };
+        let groups = Groups { grid: self.grid, range, block, other: self.other.as_ref() };
         self.rule.test.judge().groups(judging, &groups, sink);
     }
 

@@ -27,11 +27,7 @@ pub(crate) fn read_counts(
         }
         for window in at..end {
             let first = bytes.number()?;
-            let mut one = Counts {
-                success: first >> 3,
-                errors: 0,
-                filtered: 0,
-            };
+            let mut one = Counts { success: first >> 3, errors: 0, filtered: 0 };
             if first & LARGE != 0 {
                 one.success = bytes.number()?;
             }
@@ -93,9 +89,7 @@ pub(crate) fn read_key(bytes: &mut Bytes<'_>, lengths: &[usize]) -> Option<Key> 
     let mut key = Key::default();
     for (id, length) in key.iter_mut().zip(lengths) {
         let read = bytes.number()?;
-        *id = u32::try_from(read)
-            .ok()
-            .filter(|id| (*id as usize) < *length)?;
+        *id = u32::try_from(read).ok().filter(|id| (*id as usize) < *length)?;
     }
     Some(key)
 }
@@ -216,11 +210,7 @@ impl<'b> Bytes<'b> {
 
     /// Reads the three counts.
     pub(crate) fn counts(&mut self) -> Option<Counts> {
-        Some(Counts {
-            success: self.number()?,
-            errors: self.number()?,
-            filtered: self.number()?,
-        })
+        Some(Counts { success: self.number()?, errors: self.number()?, filtered: self.number()? })
     }
 
     pub(crate) fn dimension(&mut self) -> Option<Dimension> {

@@ -45,11 +45,7 @@ pub(crate) struct Head {
 impl Head {
     /// Returns the window of some rows.
     pub(crate) fn of(rows: &WindowRows) -> Self {
-        Self {
-            window: rows.window,
-            settled: rows.settled,
-            reported: rows.reported,
-        }
+        Self { window: rows.window, settled: rows.settled, reported: rows.reported }
     }
 }
 
@@ -170,10 +166,7 @@ impl<'t> Endpoints<'t> {
     /// # Errors
     /// `invalid_argument` for a table that belongs to the other endpoint.
     pub(crate) fn of(observed: &Observed<'t>) -> Result<Self> {
-        Self::new(
-            observed.delivery.map(Counted::of),
-            observed.ingestion.map(Counted::of),
-        )
+        Self::new(observed.delivery.map(Counted::of), observed.ingestion.map(Counted::of))
     }
 
     /// Makes the counts of both endpoints.
@@ -195,10 +188,7 @@ impl<'t> Endpoints<'t> {
                 return Err(Error::argument(name, Code::InvalidArgument, message));
             }
         }
-        Ok(Self {
-            delivery,
-            ingestion,
-        })
+        Ok(Self { delivery, ingestion })
     }
 
     /// Returns the counts of an endpoint.
@@ -237,11 +227,7 @@ struct RowsOf<'t> {
 impl<'t> RowsOf<'t> {
     /// Starts a search at the first row.
     fn new(table: &'t CountTable) -> Self {
-        Self {
-            ids: table.keys().ids,
-            rows: table.len(),
-            next: 0,
-        }
+        Self { ids: table.keys().ids, rows: table.len(), next: 0 }
     }
 
     /// Returns the first row whose key is at least `key`, or the last row. To take few steps, a search starts at the result
@@ -296,17 +282,12 @@ impl<'t> Grid<'t> {
         only: &[(Dimension, Vec<String>)],
     ) -> Result<Self, Dimension> {
         let place = |dimension: Dimension| counted.dimensions.position(dimension).ok_or(dimension);
-        let columns = by
-            .iter()
-            .map(|own| place(*own))
-            .collect::<Result<Vec<_>, _>>()?;
+        let columns = by.iter().map(|own| place(*own)).collect::<Result<Vec<_>, _>>()?;
         let mut kept_ids: Vec<(usize, Vec<u32>)> = Vec::new();
         for (dimension, values) in only {
             let column = place(*dimension)?;
             let dictionary = &counted.dictionaries[column];
-            let ids = values
-                .iter()
-                .filter_map(|value| position(dictionary, value));
+            let ids = values.iter().filter_map(|value| position(dictionary, value));
             let mut ids: Vec<u32> = ids.collect();
             ids.sort_unstable();
             kept_ids.push((column, ids));
@@ -349,9 +330,7 @@ impl<'t> Grid<'t> {
         let rows = (0..table.len()).filter(|row| is_in(*row));
         let groups = distinct(rows.map(key_of).collect());
         let group_of = |row: usize| match is_in(row) {
-            true => groups
-                .binary_search(&key_of(row))
-                .map_or(NO_GROUP, |group| group as u32),
+            true => groups.binary_search(&key_of(row)).map_or(NO_GROUP, |group| group as u32),
             false => NO_GROUP,
         };
         self.row_groups = (0..table.len()).map(group_of).collect();
@@ -372,16 +351,12 @@ impl<'t> Grid<'t> {
     /// Returns the values of a group, in the order of the rule's dimensions.
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
         let values = self.columns.iter().zip(&self.groups[group]);
-        values
-            .map(|(column, id)| self.counted.dictionaries[*column].value(*id))
-            .collect()
+        values.map(|(column, id)| self.counted.dictionaries[*column].value(*id)).collect()
     }
 
     /// Returns the values of some dimensions in a row.
     pub(crate) fn row_values(&self, row: &Key, dimensions: &[Dimension]) -> Vec<String> {
-        let columns = dimensions
-            .iter()
-            .filter_map(|own| self.counted.dimensions.position(*own));
+        let columns = dimensions.iter().filter_map(|own| self.counted.dimensions.position(*own));
         let values = columns.map(|column| self.counted.dictionaries[column].value(row[column]));
         values.map(str::to_owned).collect()
     }

@@ -59,9 +59,7 @@ impl Page {
         }
         let keys = distinct(all.iter().map(|(key, ..)| *key).collect());
         let place_of = |key: &Key| keys.binary_search(key).unwrap_or_default() as u32;
-        let rows = all
-            .iter()
-            .map(|(key, window, counts)| (place_of(key), *window, *counts));
+        let rows = all.iter().map(|(key, window, counts)| (place_of(key), *window, *counts));
         let rows = sorted(rows.collect());
         let page = Self {
             metric,
@@ -98,11 +96,7 @@ impl Page {
             });
             let place = keys.len() as u32;
             keys.push(key.ok_or_else(damaged)?);
-            rows.extend(
-                counts
-                    .iter()
-                    .map(|(window, counts)| (place, *window, *counts)),
-            );
+            rows.extend(counts.iter().map(|(window, counts)| (place, *window, *counts)));
         }
         if !keys.is_sorted_by(|one, other| one < other) {
             return Err(damaged());
@@ -136,14 +130,13 @@ impl Page {
         });
         let places: Vec<Option<u32>> = places.collect();
         self.windows.retain(|head| is_kept(head.window));
-        self.rows
-            .retain_mut(|(_, window, _)| match places[*window as usize] {
-                Some(place) => {
-                    *window = place;
-                    true
-                }
-                None => false,
-            });
+        self.rows.retain_mut(|(_, window, _)| match places[*window as usize] {
+            Some(place) => {
+                *window = place;
+                true
+            }
+            None => false,
+        });
         self.tidy()
     }
 
@@ -190,8 +183,7 @@ impl Page {
         }
         let own_keys = [0, 1].map(|side| {
             let own = both[side].keys.iter();
-            own.map(|key| translated(key, &ids[side]))
-                .collect::<Vec<Key>>()
+            own.map(|key| translated(key, &ids[side])).collect::<Vec<Key>>()
         });
         let keys = distinct(own_keys.concat());
         let mut rows: Vec<Row> = Vec::with_capacity(both.iter().map(|page| page.rows.len()).sum());
@@ -200,11 +192,7 @@ impl Page {
             let key_of: Vec<u32> = own_keys[side].iter().map(place_of).collect();
             let own = page.rows.iter();
             rows.extend(own.map(|(key, window, counts)| {
-                (
-                    key_of[*key as usize],
-                    places[side][*window as usize] as u32,
-                    *counts,
-                )
+                (key_of[*key as usize], places[side][*window as usize] as u32, *counts)
             }));
         }
         Ok(Self {
@@ -259,10 +247,7 @@ impl Page {
             number(out, bytes.len() as u64);
             out.extend(&bytes);
         }
-        let of = SumsBy {
-            by: self.dimensions.iter().collect(),
-            only: Vec::new(),
-        };
+        let of = SumsBy { by: self.dimensions.iter().collect(), only: Vec::new() };
         PageSums {
             of,
             groups: Vec::new(),
@@ -280,10 +265,7 @@ impl Page {
         for (dimension, values) in &of.only {
             let column = column(dimension)?;
             let is_wanted = |value: &str| values.iter().any(|wanted| wanted == value);
-            only.push((
-                column,
-                self.values[column].values().map(is_wanted).collect(),
-            ));
+            only.push((column, self.values[column].values().map(is_wanted).collect()));
         }
         let windows = self.windows.len();
         let group_of = |row: &Key| {
@@ -347,10 +329,7 @@ impl Page {
                 is_used[key[column] as usize] = true;
             }
             // The used values of a dictionary are still sorted and not too large, so this can't fail.
-            let used = values
-                .values()
-                .zip(&is_used)
-                .filter(|(_, is_used)| **is_used);
+            let used = values.values().zip(&is_used).filter(|(_, is_used)| **is_used);
             let kept = Dictionary::of_sorted(used.map(|(value, _)| value));
             *values = Arc::new(kept.unwrap_or_default());
             ids.push(places_of(&is_used));

@@ -165,15 +165,7 @@ impl PageHead {
         text(&mut head, self.identity.as_str().unwrap_or_default());
         number(&mut head, self.windows.len() as u64);
         let mut last = 0_i64;
-        for (
-            Head {
-                window,
-                settled,
-                reported,
-            },
-            totals,
-        ) in self.windows.iter().zip(&self.totals)
-        {
+        for (Head { window, settled, reported }, totals) in self.windows.iter().zip(&self.totals) {
             let (start, end) = (window.start().unix_ms(), window.end().unix_ms());
             number(&mut head, start.wrapping_sub(last).cast_unsigned());
             number(&mut head, end.wrapping_sub(start).cast_unsigned());
@@ -244,11 +236,7 @@ fn read_head(bytes: &mut Bytes<'_>, length: u64) -> Option<PageHead> {
             0 => None,
             _ => Some(bytes.counts()?),
         };
-        windows.push(Head {
-            window,
-            settled: flags & SETTLED != 0,
-            reported,
-        });
+        windows.push(Head { window, settled: flags & SETTLED != 0, reported });
         totals.push(bytes.counts()?);
     }
     let are_sorted = |one: &Head, other: &Head| one.window.end() <= other.window.start();
@@ -270,9 +258,7 @@ fn read_head(bytes: &mut Bytes<'_>, length: u64) -> Option<PageHead> {
             let values = (0..bytes.count()?).map(|_| bytes.text().map(str::to_owned));
             only.push((dimension, values.collect::<Option<_>>()?));
         }
-        let lengths = by
-            .iter()
-            .map(|own| Some(values[dimensions.position(*own)?].len()));
+        let lengths = by.iter().map(|own| Some(values[dimensions.position(*own)?].len()));
         let lengths = lengths.collect::<Option<Vec<usize>>>()?;
         let groups = (0..bytes.count()?).map(|_| read_key(bytes, &lengths));
         let groups = groups.collect::<Option<Vec<Key>>>()?;

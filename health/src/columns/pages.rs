@@ -76,12 +76,7 @@ impl<'h> Pages<'h> {
             totals: Vec::new(),
             ranges: Vec::new(),
             sets: Vec::new(),
-            checked: RefCell::new(
-                heads
-                    .iter()
-                    .map(|head| vec![false; head.sums.len()])
-                    .collect(),
-            ),
+            checked: RefCell::new(heads.iter().map(|head| vec![false; head.sums.len()]).collect()),
             failed: RefCell::default(),
             heads,
         };
@@ -151,11 +146,7 @@ impl<'h> Pages<'h> {
         }
         match difference {
             [0, 0, 0] => Reconciliation::Balanced,
-            [success, errors, filtered] => Reconciliation::Unbalanced {
-                success,
-                errors,
-                filtered,
-            },
+            [success, errors, filtered] => Reconciliation::Unbalanced { success, errors, filtered },
         }
     }
 
@@ -205,18 +196,11 @@ impl<'h> Pages<'h> {
 
 impl Set {
     fn new(of: &SumsBy, heads: &[PageHead], ids: &[Vec<Vec<u32>>]) -> Result<Self> {
-        let mut set = Self {
-            of: of.clone(),
-            groups: Vec::new(),
-            places: Vec::new(),
-        };
+        let mut set = Self { of: of.clone(), groups: Vec::new(), places: Vec::new() };
         let mut all: Vec<Vec<Key>> = Vec::new();
         for (head, ids) in heads.iter().zip(ids) {
             let place = head.place(of).ok_or_else(damaged)?;
-            let columns = of
-                .by
-                .iter()
-                .filter_map(|own| head.dimensions.position(*own));
+            let columns = of.by.iter().filter_map(|own| head.dimensions.position(*own));
             let ids: Vec<&Vec<u32>> = columns.map(|column| &ids[column]).collect();
             let groups = head.sums[place].groups.iter();
             all.push(groups.map(|group| translated(group, &ids)).collect());
@@ -290,9 +274,7 @@ impl Kept for Pages<'_> {
         for (page, range) in self.ranges.iter().enumerate() {
             let ids = &self.ids[page];
             let own = values.iter().map(|(column, wanted)| {
-                let own = wanted
-                    .iter()
-                    .filter_map(|id| ids[*column].binary_search(id).ok());
+                let own = wanted.iter().filter_map(|id| ids[*column].binary_search(id).ok());
                 (*column, own.map(|id| id as u32).collect::<Vec<u32>>())
             });
             let own: Vec<(usize, Vec<u32>)> = own.collect();

@@ -60,10 +60,7 @@ impl Slots {
             }
         }
         let whole = i128::from(step.seconds()) * 1_000_000_000;
-        slots.known = covered
-            .into_iter()
-            .map(|covered| covered == whole)
-            .collect();
+        slots.known = covered.into_iter().map(|covered| covered == whole).collect();
         Ok(Some(slots))
     }
 
@@ -73,14 +70,10 @@ impl Slots {
         let places = self.places.iter();
         Self {
             step: self.step,
-            first: self
-                .first
-                .saturating_add(i64::try_from(first).unwrap_or(i64::MAX)),
+            first: self.first.saturating_add(i64::try_from(first).unwrap_or(i64::MAX)),
             known: self.known[first..].to_vec(),
             settled: self.settled[first..].to_vec(),
-            places: places
-                .map(|place| place.and_then(|place| place.checked_sub(first)))
-                .collect(),
+            places: places.map(|place| place.and_then(|place| place.checked_sub(first))).collect(),
         }
     }
 
@@ -104,9 +97,7 @@ impl Slots {
     pub(crate) fn from(&self, instant: Timestamp) -> usize {
         let number = number(instant, self.step);
         let begun = i64::from(self.step.floor(instant) < instant);
-        usize::try_from(number + begun - self.first)
-            .unwrap_or_default()
-            .min(self.len())
+        usize::try_from(number + begun - self.first).unwrap_or_default().min(self.len())
     }
 
     /// Returns the window of `slots` adjacent slots that ends with this slot.
@@ -136,9 +127,7 @@ impl Slots {
 }
 
 fn number(instant: Timestamp, step: TimeStep) -> i64 {
-    instant
-        .unix_ms()
-        .div_euclid(i64::from(step.seconds()) * 1_000)
+    instant.unix_ms().div_euclid(i64::from(step.seconds()) * 1_000)
 }
 
 fn unaligned(window: Window, step: TimeStep) -> Error {
@@ -169,11 +158,7 @@ pub(crate) struct Sum {
 impl Sums {
     /// Adds up the counts of the known slots.
     pub(crate) fn new(parts: &[u64], wholes: Option<&[u64]>, known: &[bool]) -> Self {
-        let mut sums = Self {
-            parts: vec![0],
-            wholes: vec![0],
-            known: vec![0],
-        };
+        let mut sums = Self { parts: vec![0], wholes: vec![0], known: vec![0] };
         let (mut part, mut whole, mut count) = (0_u128, 0_u128, 0_u32);
         for (slot, known) in known.iter().enumerate() {
             if *known {

@@ -87,11 +87,7 @@ fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) 
     let fit = learn(stream, at, options)?;
     let mut sum = Sum::EMPTY;
     sum.add(&fit, at, this);
-    let side = if (this.0 as f64) < sum.expected {
-        Direction::Low
-    } else {
-        Direction::High
-    };
+    let side = if (this.0 as f64) < sum.expected { Direction::Low } else { Direction::High };
     let mut worst = excess(&sum, &fit, side, 0, options);
     for back in 1..options.limits.len() {
         let known = at.checked_sub(back).filter(|before| *before >= spent);
@@ -164,10 +160,7 @@ pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option
 /// Leaves out windows whose rate is far above the 95th percentile. Several such windows would raise the mean and the
 /// dispersion of the first regression so much that none of them stands out.
 fn leave_out_gross(points: &mut Vec<Point>) {
-    let mut rates = points
-        .iter()
-        .map(|point| point.count / point.whole)
-        .collect::<Vec<_>>();
+    let mut rates = points.iter().map(|point| point.count / point.whole).collect::<Vec<_>>();
     rates.sort_unstable_by(f64::total_cmp);
     if let Some(high) = rates.get(rates.len() * 19 / 20).copied() {
         points.retain(|point| point.count <= 4.0 * high * point.whole + 10.0);
@@ -183,10 +176,7 @@ fn points(stream: &Stream, first: usize, end: usize, terms: &Terms) -> Vec<Point
         row: terms.row(at),
         mean: 0.0,
     };
-    known
-        .filter(|(_, (_, whole))| *whole > 0)
-        .map(point)
-        .collect()
+    known.filter(|(_, (_, whole))| *whole > 0).map(point).collect()
 }
 
 /// Returns the regression on all terms, or on a constant if there are too few events or the regression does not converge.
@@ -208,11 +198,7 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
         let ln_p = ln_p(point, dispersion);
         // Far from the mean, ln p falls at least in proportion to the distance, so a window's weight times its distance
         // is bounded.
-        let weight = if ln_p < ln_limit {
-            ln_limit / ln_p
-        } else {
-            1.0
-        };
+        let weight = if ln_p < ln_limit { ln_limit / ln_p } else { 1.0 };
         is_changed |= weight != point.weight;
         point.weight = weight;
     }
@@ -245,10 +231,7 @@ pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
         return negative_binomial(count, mean, dispersion);
     }
     let z = (count as f64 - mean) / libm::sqrt(variance);
-    Tails {
-        low: normal_ln_tail(-z).clamp(-1e300, 0.0),
-        high: normal_ln_tail(z).clamp(-1e300, 0.0),
-    }
+    Tails { low: normal_ln_tail(-z).clamp(-1e300, 0.0), high: normal_ln_tail(z).clamp(-1e300, 0.0) }
 }
 
 /// A sum of windows: its events, the expected number of events, and the gradient of the expected number with respect to
@@ -261,11 +244,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    pub(crate) const EMPTY: Self = Self {
-        events: 0,
-        expected: 0.0,
-        gradient: [0.0; MOST],
-    };
+    pub(crate) const EMPTY: Self = Self { events: 0, expected: 0.0, gradient: [0.0; MOST] };
 
     /// Adds a window.
     pub(crate) fn add(&mut self, fit: &Fit, at: usize, (part, whole): (u64, u64)) {
@@ -307,11 +286,7 @@ mod tests {
     }
 
     fn scanned(counts: &[u64], known: &[bool]) -> Vec<Option<Excess>> {
-        let stream = Stream {
-            counts,
-            wholes: None,
-            known,
-        };
+        let stream = Stream { counts, wholes: None, known };
         scan(&stream, 263, &ScanOptions::weeks())
     }
 
@@ -319,10 +294,7 @@ mod tests {
         let all = vec![true; counts.len()];
         let found = scanned(counts, &all).into_iter().enumerate();
         let found = found.filter_map(|(at, excess)| Some((at + 263, excess?)));
-        found
-            .filter(|(_, excess)| excess.alarm)
-            .map(|(at, excess)| (at, excess.windows))
-            .collect()
+        found.filter(|(_, excess)| excess.alarm).map(|(at, excess)| (at, excess.windows)).collect()
     }
 
     #[test]
@@ -335,9 +307,8 @@ mod tests {
     fn one_large_week_or_the_sum_of_two_weeks_causes_an_alarm() {
         assert_eq!(alarms(&weeks(20.0, &[(300, 60)])), [(300, 1)]);
         let even = |cases| {
-            let mut counts = (0..312)
-                .map(|week| [16, 24, 20, 17, 23][week % 5])
-                .collect::<Vec<u64>>();
+            let mut counts =
+                (0..312).map(|week| [16, 24, 20, 17, 23][week % 5]).collect::<Vec<u64>>();
             counts[302] += cases;
             counts[303] += cases;
             alarms(&counts)
@@ -349,11 +320,7 @@ mod tests {
     #[test]
     fn an_event_causes_at_most_one_alarm() {
         let found = alarms(&weeks(20.0, &[(300, 200)]));
-        assert_eq!(
-            found,
-            [(300, 1)],
-            "later weeks are usual, and no sum includes week 300 again"
-        );
+        assert_eq!(found, [(300, 1)], "later weeks are usual, and no sum includes week 300 again");
     }
 
     #[test]
@@ -361,10 +328,7 @@ mod tests {
         let mut counts = weeks(60.0, &[]);
         counts[300] = 5;
         let found = scanned(&counts, &[true; 312])[300 - 263].unwrap();
-        assert!(
-            found.alarm && found.direction == Direction::Low,
-            "{found:?}"
-        );
+        assert!(found.alarm && found.direction == Direction::Low, "{found:?}");
     }
 
     #[test]
@@ -372,14 +336,8 @@ mod tests {
         let incidents = [(100, 300), (101, 300), (180, 300), (181, 200)];
         let clean = scanned(&weeks(20.0, &[]), &[true; 312])[40].unwrap();
         let learned = scanned(&weeks(20.0, &incidents), &[true; 312])[40].unwrap();
-        assert!(
-            (learned.expected / clean.expected - 1.0).abs() < 0.1,
-            "{learned:?} {clean:?}"
-        );
-        assert!(
-            learned.dispersion < 3.0 * clean.dispersion,
-            "{learned:?} {clean:?}"
-        );
+        assert!((learned.expected / clean.expected - 1.0).abs() < 0.1, "{learned:?} {clean:?}");
+        assert!(learned.dispersion < 3.0 * clean.dispersion, "{learned:?} {clean:?}");
     }
 
     #[test]
@@ -411,30 +369,19 @@ mod tests {
         let double = counts.iter().map(|count| count * 2).collect::<Vec<_>>();
         let [one, two] =
             [&counts, &double].map(|counts| scanned(counts, &[true; 312])[40].unwrap());
-        assert!(
-            (two.expected / one.expected - 2.0).abs() < 0.02,
-            "{one:?} {two:?}"
-        );
+        assert!((two.expected / one.expected - 2.0).abs() < 0.02, "{one:?} {two:?}");
     }
 
     #[test]
     fn a_rate_is_judged_relative_to_its_whole() {
-        let wholes = (0..312)
-            .map(|week| if week == 300 { 4_000 } else { 1_000 })
-            .collect::<Vec<u64>>();
+        let wholes =
+            (0..312).map(|week| if week == 300 { 4_000 } else { 1_000 }).collect::<Vec<u64>>();
         let mut counts = wholes.iter().map(|whole| whole / 50).collect::<Vec<_>>();
         let judged = |counts: &[u64]| {
-            let stream = Stream {
-                counts,
-                wholes: Some(&wholes),
-                known: &[true; 312],
-            };
+            let stream = Stream { counts, wholes: Some(&wholes), known: &[true; 312] };
             scan(&stream, 300, &ScanOptions::weeks())[0].unwrap()
         };
-        assert!(
-            !judged(&counts).alarm,
-            "four times the events of four times the whole"
-        );
+        assert!(!judged(&counts).alarm, "four times the events of four times the whole");
         counts[300] = 160;
         assert!(judged(&counts).alarm);
     }

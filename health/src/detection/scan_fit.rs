@@ -57,11 +57,7 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// Only a constant.
-    pub(crate) const CONSTANT: Self = Self {
-        period: 1.0,
-        waves: 0,
-        trend: None,
-    };
+    pub(crate) const CONSTANT: Self = Self { period: 1.0, waves: 0, trend: None };
 
     /// Returns the terms that can be learned from the windows from `first` to `last`.
     pub(crate) fn new(options: &ScanOptions, first: usize, last: usize) -> Self {
@@ -71,9 +67,7 @@ impl Terms {
         let half = length as f64 / 2.0;
         Self {
             period: options.period.max(1) as f64,
-            waves: waves
-                .min(options.period.saturating_sub(1) / 2)
-                .min((MOST - 2) / 2),
+            waves: waves.min(options.period.saturating_sub(1) / 2).min((MOST - 2) / 2),
             trend: (seasons >= 3).then_some((first as f64 + half, half.max(1.0))),
         }
     }
@@ -184,9 +178,7 @@ impl Fit {
         }
         self.covariance = inverse(&information, columns)?;
         let step = self.covariance.map(|row| product(&row, &gradient));
-        let longest = step
-            .iter()
-            .fold(0.0, |longest: f64, part| longest.max(part.abs()));
+        let longest = step.iter().fold(0.0, |longest: f64, part| longest.max(part.abs()));
         if !longest.is_finite() {
             return None;
         }

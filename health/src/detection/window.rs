@@ -49,10 +49,7 @@ mod tests {
 
     #[test]
     fn silence_is_the_probability_of_no_event() {
-        let level = |dispersion| Level {
-            expected: 3.0,
-            dispersion,
-        };
+        let level = |dispersion| Level { expected: 3.0, dispersion };
         assert_eq!(ln_silence(&level(1.0)), -3.0);
         assert_eq!(ln_silence(&level(4.0)), judge(0, None, &level(4.0)).low);
         assert!(

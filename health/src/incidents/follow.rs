@@ -29,11 +29,7 @@ impl Following {
         let (over, open): (Vec<&Incident>, Vec<&Incident>) =
             (before.iter()).partition(|one| one.status == Status::Resolved);
         let ids = |of: Vec<&Incident>| of.iter().map(|one| one.id.clone()).collect();
-        Self {
-            over: ids(over),
-            open: ids(open),
-            all: before,
-        }
+        Self { over: ids(over), open: ids(open), all: before }
     }
 
     /// Handles the findings that `is_included` selects; `findings` may be in any order. It replays two kinds of events in
@@ -73,9 +69,7 @@ impl Following {
                 findings[place].incident = Some(incident);
             }
         }
-        let present = present
-            .iter()
-            .map(|place| (*place, findings[*place].clone()));
+        let present = present.iter().map(|place| (*place, findings[*place].clone()));
         for (place, incident) in self.assign(present.collect()) {
             findings[place].incident = Some(incident);
         }
@@ -173,11 +167,7 @@ impl Following {
 
     /// Returns the incidents that are open or ended in this check. Without a previous check, no incident was missed.
     pub(crate) fn shown(self, has_previous: bool) -> Vec<Incident> {
-        let Self {
-            mut all,
-            over,
-            open,
-        } = self;
+        let Self { mut all, over, open } = self;
         all.retain(|one| !over.contains(&one.id));
         for one in &mut all {
             let is_over = one.status == Status::Resolved;

@@ -69,17 +69,11 @@ pub struct IncidentPart {
     pub status: Status,
     /// The values of the rule's dimensions.
     #[serde(with = "crate::pairs")]
-    #[cfg_attr(
-        feature = "surface",
-        schemars(with = "std::collections::BTreeMap<String, String>")
-    )]
+    #[cfg_attr(feature = "surface", schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub group: Vec<(Dimension, String)>,
     /// The values of the main cause; without causes, the values that nearly all events of the finding have.
     #[serde(with = "crate::pairs")]
-    #[cfg_attr(
-        feature = "surface",
-        schemars(with = "std::collections::BTreeMap<String, String>")
-    )]
+    #[cfg_attr(feature = "surface", schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub cause: Vec<(String, String)>,
     /// The measure that the rule judges.
     pub measure: Measure,
@@ -247,11 +241,7 @@ impl Incident {
                     true => std::mem::take(&mut known.sentence),
                     false => part.sentence.clone(),
                 };
-                *known = IncidentPart {
-                    cause,
-                    sentence,
-                    ..part
-                };
+                *known = IncidentPart { cause, sentence, ..part };
                 true
             }
             Err(at) => {
@@ -263,8 +253,7 @@ impl Incident {
 
     /// Returns the position of a finding's part, or where to insert it.
     fn position(&self, finding: &str) -> Result<usize, usize> {
-        self.parts
-            .binary_search_by(|part| part.id.as_str().cmp(finding))
+        self.parts.binary_search_by(|part| part.id.as_str().cmp(finding))
     }
 
     /// Returns whether a finding is a part of the incident.
@@ -386,10 +375,7 @@ impl IncidentPart {
 
     /// Returns the values of the events that the part is about.
     pub(super) fn values(&self) -> EventValues<'_> {
-        EventValues {
-            group: &self.group,
-            cause: &self.cause,
-        }
+        EventValues { group: &self.group, cause: &self.cause }
     }
 
     /// Returns the rule and the group for a sentence, such as `integration fails (integration Webhook)`.
@@ -420,8 +406,7 @@ impl<'a> EventValues<'a> {
     /// Returns the values of the group and of the cause.
     fn all(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let cause = self.cause.iter();
-        self.group()
-            .chain(cause.map(|(name, value)| (name.as_str(), value.as_str())))
+        self.group().chain(cause.map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
     /// Returns whether the finding is about all events.
@@ -432,25 +417,20 @@ impl<'a> EventValues<'a> {
 
 /// Returns whether `narrow` has all values of the group of `wide`.
 pub(super) fn is_inside(narrow: EventValues<'_>, wide: EventValues<'_>) -> bool {
-    wide.group()
-        .all(|pair| narrow.all().any(|other| other == pair))
+    wide.group().all(|pair| narrow.all().any(|other| other == pair))
 }
 
 /// Returns whether two groups have the same value in each dimension that both have.
 pub(super) fn is_compatible(one: EventValues<'_>, other: EventValues<'_>) -> bool {
     let differs = |(name, value): (&str, &str)| {
-        other
-            .group()
-            .any(|(same, different)| same == name && different != value)
+        other.group().any(|(same, different)| same == name && different != value)
     };
     !one.group().any(differs)
 }
 
 /// Returns how many values two findings have in common, including the values of their causes.
 pub(super) fn common(one: EventValues<'_>, other: EventValues<'_>) -> usize {
-    one.all()
-        .filter(|pair| other.all().any(|same| same == *pair))
-        .count()
+    one.all().filter(|pair| other.all().any(|same| same == *pair)).count()
 }
 
 /// Returns the values of the first cause if it explains at least half of a finding, and otherwise the values that nearly all
@@ -500,9 +480,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     };
     let explained = |part: &IncidentPart| {
         let others = parts.iter().filter(|other| other.id != part.id);
-        others
-            .filter(|other| is_inside(other.values(), part.values()))
-            .count()
+        others.filter(|other| is_inside(other.values(), part.values())).count()
     };
     let rank = |part: &&&'p IncidentPart| {
         (

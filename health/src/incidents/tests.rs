@@ -39,10 +39,7 @@ fn finding(rule: &str, group: &[(&str, &str)], quarter: i64) -> Finding {
         resolved: None,
         seen: window.end(),
         measure: Measure::ErrorRate,
-        observed: Amount {
-            part: 100,
-            whole: Some(200),
-        },
+        observed: Amount { part: 100, whole: Some(200) },
         total: None,
         expected: 10.0,
         low: 0,
@@ -80,10 +77,7 @@ fn pair(source: &str, integration: &str, quarter: i64) -> Finding {
 }
 
 fn declines(source: &str, quarter: i64) -> Finding {
-    Finding {
-        measure: Measure::Events,
-        ..finding("declines", &[("write_key", source)], quarter)
-    }
+    Finding { measure: Measure::Events, ..finding("declines", &[("write_key", source)], quarter) }
 }
 
 /// Gives a finding a cause that explains this share of it.
@@ -102,11 +96,7 @@ fn caused(mut finding: Finding, name: &str, value: &str, share: f64) -> Finding 
 
 /// Makes the same finding, resolved at this time.
 fn over(finding: &Finding, quarter: i64) -> Finding {
-    Finding {
-        status: Status::Resolved,
-        resolved: Some(at(quarter)),
-        ..finding.clone()
-    }
+    Finding { status: Status::Resolved, resolved: Some(at(quarter)), ..finding.clone() }
 }
 
 /// Returns the incidents in the state after a check, and the incidents in its result.
@@ -131,10 +121,8 @@ fn check(
 
 /// Returns the identifiers of the parts of each incident.
 fn parts(all: &[Incident]) -> Vec<Vec<&str>> {
-    let mut parts: Vec<Vec<&str>> = all
-        .iter()
-        .map(|one| one.parts.iter().map(|part| part.id.as_str()).collect())
-        .collect();
+    let mut parts: Vec<Vec<&str>> =
+        all.iter().map(|one| one.parts.iter().map(|part| part.id.as_str()).collect()).collect();
     parts.sort();
     parts
 }
@@ -172,13 +160,7 @@ fn findings_that_deviate_alike_at_one_integration_are_one_incident() {
     let [web, app] = [pair("web", "S3", 4), pair("app", "S3", 6)];
     assert_eq!(count(&[web.clone(), app.clone()]), 1);
     assert_eq!(count(&[web.clone(), pair("app", "S3", 40)]), 2);
-    let fewer = Finding {
-        observed: Amount {
-            part: 0,
-            whole: Some(200),
-        },
-        ..app
-    };
+    let fewer = Finding { observed: Amount { part: 0, whole: Some(200) }, ..app };
     assert_eq!(count(&[web, fewer]), 2);
 }
 
@@ -186,10 +168,7 @@ fn findings_that_deviate_alike_at_one_integration_are_one_incident() {
 fn a_wider_finding_joins_only_if_a_part_explains_half_of_it() {
     let gone = |finding: Finding, expected| Finding {
         measure: Measure::Events,
-        observed: Amount {
-            part: 0,
-            whole: None,
-        },
+        observed: Amount { part: 0, whole: None },
         expected,
         ..finding
     };
@@ -227,10 +206,7 @@ fn a_later_finding_joins_only_if_it_is_inside_and_deviates_alike() {
     let (first, _) = check(&[], 4, &[fails("S3", 4)]);
     let later = |finding: Finding| check(&first, 40, &[fails("S3", 4), finding]).1.len();
     assert_eq!(later(pair("web", "S3", 40)), 1);
-    let delivered = Finding {
-        measure: Measure::Success,
-        ..pair("web", "S3", 40)
-    };
+    let delivered = Finding { measure: Measure::Success, ..pair("web", "S3", 40) };
     assert_eq!(later(delivered), 2);
     let (narrow, _) = check(&[], 4, &[pair("web", "S3", 4)]);
     let wide = [pair("web", "S3", 4), fails("S3", 40)];
@@ -243,23 +219,14 @@ fn an_incident_keeps_its_identity_until_all_parts_are_over() {
     let id = shown[0].id.clone();
     assert_eq!((id.len(), shown[0].severity), (16, Severity::Warning));
     // A new part raises the severity.
-    let critical = Finding {
-        severity: Severity::Critical,
-        ..pair("web", "S3", 6)
-    };
+    let critical = Finding { severity: Severity::Critical, ..pair("web", "S3", 6) };
     let (state, shown) = check(&state, 6, &[critical.clone(), fails("S3", 4)]);
     assert_eq!((&shown[0].id, shown[0].severity), (&id, Severity::Critical));
     // The incident keeps this severity when the part is over.
     let (state, shown) = check(&state, 8, &[over(&critical, 7), fails("S3", 4)]);
-    assert_eq!(
-        (shown[0].status, shown[0].severity),
-        (Status::Firing, Severity::Critical)
-    );
+    assert_eq!((shown[0].status, shown[0].severity), (Status::Firing, Severity::Critical));
     // An unjudged finding is not over.
-    let unjudged = Finding {
-        status: Status::Unjudged,
-        ..fails("S3", 4)
-    };
+    let unjudged = Finding { status: Status::Unjudged, ..fails("S3", 4) };
     let (state, shown) = check(&state, 12, &[unjudged]);
     assert_eq!(shown[0].status, Status::Unjudged);
     let (state, shown) = check(&state, 13, &[over(&fails("S3", 4), 11)]);
@@ -317,37 +284,26 @@ fn removing_a_rule_ends_its_parts() {
 
 #[test]
 fn the_headline_explains_most_of_the_others() {
-    let large = |finding: Finding, part: u64| Finding {
-        observed: Amount { part, whole: None },
-        ..finding
-    };
+    let large =
+        |finding: Finding, part: u64| Finding { observed: Amount { part, whole: None }, ..finding };
     let headline = |findings: &[Finding]| check(&[], 9, findings).1[0].headline.clone();
     let parts = [fails("S3", 4), pair("web", "S3", 4), pair("app", "S3", 4)];
     assert_eq!(headline(&parts), parts[0].id);
     // A finding about all events is the headline only if no other finding explains most of it.
     let budget = large(finding("budget", &[], 4), 1_000);
     let all = [parts[1].clone(), parts[0].clone(), budget.clone()];
-    assert_eq!(
-        headline(&[all[1].clone(), large(budget.clone(), 150)]),
-        parts[0].id
-    );
+    assert_eq!(headline(&[all[1].clone(), large(budget.clone(), 150)]), parts[0].id);
     assert_eq!(headline(&all[..2]), parts[0].id);
     // A wider group with few of the events is not the headline.
     let few = [large(fails("S3", 4), 20), large(pair("web", "S3", 4), 300)];
     assert_eq!(headline(&few), few[1].id);
     // An `info` is the headline only if no finding is more severe.
-    let info = Finding {
-        severity: Severity::Info,
-        ..large(parts[0].clone(), 1_000)
-    };
+    let info = Finding { severity: Severity::Info, ..large(parts[0].clone(), 1_000) };
     let worse = [info.clone(), parts[1].clone(), parts[2].clone()];
     assert_eq!(headline(&worse), parts[2].id);
     assert_eq!(headline(std::slice::from_ref(&info)), info.id);
     // An unjudged part is the headline only if no part fires.
-    let unjudged = Finding {
-        status: Status::Unjudged,
-        ..large(parts[0].clone(), 1_000)
-    };
+    let unjudged = Finding { status: Status::Unjudged, ..large(parts[0].clone(), 1_000) };
     let state = check(&[], 5, &parts).0;
     let findings = [unjudged, parts[1].clone(), parts[2].clone()];
     assert_eq!(check(&state, 9, &findings).1[0].headline, parts[2].id);
@@ -373,39 +329,21 @@ fn the_headline_explains_most_of_the_others() {
 
 #[test]
 fn silenced_and_provisional_findings_do_not_raise_the_severity() {
-    let critical = |finding: Finding| Finding {
-        severity: Severity::Critical,
-        ..finding
-    };
-    let silenced = Finding {
-        silenced: true,
-        ..critical(pair("web", "S3", 4))
-    };
+    let critical = |finding: Finding| Finding { severity: Severity::Critical, ..finding };
+    let silenced = Finding { silenced: true, ..critical(pair("web", "S3", 4)) };
     let (_, shown) = check(&[], 4, &[fails("S3", 4), silenced.clone()]);
-    assert_eq!(
-        (shown[0].severity, shown[0].silenced),
-        (Severity::Warning, false)
-    );
+    assert_eq!((shown[0].severity, shown[0].silenced), (Severity::Warning, false));
     let (state, shown) = check(&[], 4, std::slice::from_ref(&silenced));
     assert!(shown[0].silenced);
     let (_, shown) = check(&state, 5, &[silenced, pair("app", "S3", 5), fails("S3", 5)]);
-    assert_eq!(
-        (shown[0].severity, shown[0].silenced),
-        (Severity::Warning, false)
-    );
+    assert_eq!((shown[0].severity, shown[0].silenced), (Severity::Warning, false));
     // A provisional finding is shown, but isn't part of the state for the next check.
-    let provisional = Finding {
-        provisional: true,
-        ..pair("web", "S3", 5)
-    };
+    let provisional = Finding { provisional: true, ..pair("web", "S3", 5) };
     let (state, shown) = check(&[], 5, std::slice::from_ref(&provisional));
     assert!(state.is_empty() && shown[0].provisional);
     let (state, shown) = check(&[], 5, &[fails("S3", 4), critical(provisional)]);
     assert_eq!((state[0].parts.len(), shown[0].parts.len()), (1, 2));
-    assert_eq!(
-        (shown[0].severity, shown[0].provisional),
-        (Severity::Warning, false)
-    );
+    assert_eq!((shown[0].severity, shown[0].provisional), (Severity::Warning, false));
 }
 
 #[test]
@@ -426,19 +364,12 @@ fn a_replay_has_the_same_incidents_as_the_checks() {
         state = kept;
         last.extend(shown.into_iter().map(|one| (one.id.clone(), one)));
     }
-    let mut all = [
-        over(&first, 8),
-        over(&joined, 10),
-        again,
-        declines("app", 20),
-    ];
+    let mut all = [over(&first, 8), over(&joined, 10), again, declines("app", 20)];
     let ends = [Some(at(9)), Some(at(11)), None, None];
     let replayed = incidents(&mut all, &ends);
     let checked: Vec<Incident> = last.into_values().collect();
-    let by_id: BTreeMap<String, Incident> = replayed
-        .into_iter()
-        .map(|one| (one.id.clone(), one))
-        .collect();
+    let by_id: BTreeMap<String, Incident> =
+        replayed.into_iter().map(|one| (one.id.clone(), one)).collect();
     assert_eq!(by_id.into_values().collect::<Vec<_>>(), checked);
     assert!(all.iter().all(|one| one.incident.is_some()));
 }

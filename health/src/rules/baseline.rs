@@ -78,13 +78,7 @@ pub(crate) struct Comparing<'c> {
 impl Comparing<'_> {
     /// Returns a comparison without the optional steps.
     pub(crate) fn with(compare: Compare) -> Self {
-        Self {
-            compare,
-            longer: None,
-            confirm: None,
-            parts: None,
-            is_day_off: false,
-        }
+        Self { compare, longer: None, confirm: None, parts: None, is_day_off: false }
     }
 }
 
@@ -103,26 +97,14 @@ pub struct Baseline {
 /// is expected in 300 days.
 impl Default for Baseline {
     fn default() -> Self {
-        Self {
-            weeks: 6,
-            neighbours: 1,
-            side: Side::Both,
-            false_alarms: 0.1,
-            change: None,
-        }
+        Self { weeks: 6, neighbours: 1, side: Side::Both, false_alarms: 0.1, change: None }
     }
 }
 
 impl Baseline {
     /// The keys of rules that have a baseline.
-    pub(crate) const KEYS: [&str; 6] = [
-        "measure",
-        "least",
-        "baseline",
-        "side",
-        "false_alarms",
-        "change",
-    ];
+    pub(crate) const KEYS: [&str; 6] =
+        ["measure", "least", "baseline", "side", "false_alarms", "change"];
 
     setters! {
         /// Sets how many earlier weeks are compared, from 1 to 8.
@@ -178,10 +160,7 @@ impl Baseline {
     /// Returns the first invalid setting.
     pub(crate) fn misfit(&self) -> Option<Misfit> {
         if !(1..=8).contains(&self.weeks) || self.neighbours > 8 {
-            return Some(Misfit::of(
-                "baseline",
-                "want 1 to 8 weeks and up to 8 neighbours",
-            ));
+            return Some(Misfit::of("baseline", "want 1 to 8 weeks and up to 8 neighbours"));
         }
         let is_wanted = (1e-6..=100.0).contains(&self.false_alarms);
         (!is_wanted).then(|| Misfit::of("false_alarms", WANT_FALSE_ALARMS))
@@ -201,10 +180,7 @@ impl Baseline {
 
     /// Returns which earlier counts a finding is compared with.
     pub(crate) fn compared(&self) -> Compared {
-        Compared {
-            weeks: self.weeks,
-            ..Compared::FOUR_WEEKS
-        }
+        Compared { weeks: self.weeks, ..Compared::FOUR_WEEKS }
     }
 
     /// Returns the smallest change that matters, as a float.
@@ -275,10 +251,7 @@ impl Baseline {
         let past = self.past(judging, (compare, sink.group()), columns);
         let ln_rate = libm::log(self.rate(judging));
         let prior = Prior::of(compare);
-        let of_rises = Prior {
-            margins: Prior::RISES,
-            ..prior
-        };
+        let of_rises = Prior { margins: Prior::RISES, ..prior };
         let mut group = Group {
             baseline: self,
             judging,
@@ -323,11 +296,7 @@ impl Baseline {
                     None => bad,
                     Some(shorter) => BadWindow {
                         fires: shorter.fires || bad.fires,
-                        weight: if bad.fires {
-                            bad.weight
-                        } else {
-                            shorter.weight
-                        },
+                        weight: if bad.fires { bad.weight } else { shorter.weight },
                         run: shorter.run.max(bad.run),
                         ..shorter
                     },
@@ -482,11 +451,7 @@ impl Group<'_> {
         if !is_bad_side || excess.abs() < least_change {
             return None;
         }
-        let limit = if length > 1 {
-            self.ln_all
-        } else {
-            self.ln_rate
-        };
+        let limit = if length > 1 { self.ln_all } else { self.ln_rate };
         let is_share = self.past.compare == Compare::Shares;
         if is_share && excess.abs() < LEAST_PART * self.judging.least as f64 {
             return None;
@@ -539,9 +504,7 @@ impl Group<'_> {
         };
         let is_count = self.past.compare == Compare::Counts;
         let closer = closer.filter(|closer| !is_count || self.is_enough(closer));
-        let (look, length) = closer
-            .as_ref()
-            .map_or((look, length), |closer| (closer, run));
+        let (look, length) = closer.as_ref().map_or((look, length), |closer| (closer, run));
         let observed = Amount {
             part: look.sum.part,
             whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
@@ -628,10 +591,7 @@ impl Group<'_> {
             };
             let weekend = off.map_or(usual.expected, |off| WEEKEND * off);
             let least = weekend.clamp(LEFT.start() * usual.expected, LEFT.end() * usual.expected);
-            let noise = Noise {
-                phi,
-                ..self.learned.least()
-            };
+            let noise = Noise { phi, ..self.learned.least() };
             usual.sum.part as f64 >= least - BY_CHANCE * noise.deviation(least)
         };
         if !is_left(hour) || !is_left(run.max(hour)) {
@@ -732,11 +692,7 @@ impl Group<'_> {
             expected += look.expected;
             if sum > most {
                 (most, run) = (sum, slots);
-                size = if expected > 0.0 {
-                    excess / expected
-                } else {
-                    0.0
-                };
+                size = if expected > 0.0 { excess / expected } else { 0.0 };
             }
         }
         (run, size)
@@ -768,11 +724,7 @@ impl Group<'_> {
             }
             // Twice the logarithm of how much more likely the counts are with a decline that began here.
             let gain = |sum: f64, weight: f64| {
-                if sum < 0.0 && weight > 0.0 {
-                    sum * sum / weight
-                } else {
-                    0.0
-                }
+                if sum < 0.0 && weight > 0.0 { sum * sum / weight } else { 0.0 }
             };
             sudden.push(gain(deviations[0], weights[0]));
             let length = slots as f64;
@@ -784,14 +736,8 @@ impl Group<'_> {
         let is_near = |gain: f64, other: f64| gain * times + 2.0 * less >= other;
         let runs = sudden.iter().zip(1..);
         Decline {
-            run: runs
-                .clone()
-                .find(|(gain, _)| **gain >= best)
-                .map_or(1, |(_, run)| run),
-            likely: runs
-                .filter(|(gain, _)| is_near(**gain, best))
-                .map(|(_, run)| run)
-                .collect(),
+            run: runs.clone().find(|(gain, _)| **gain >= best).map_or(1, |(_, run)| run),
+            likely: runs.filter(|(gain, _)| is_near(**gain, best)).map(|(_, run)| run).collect(),
             is_sudden: is_near(best, steady),
         }
     }
@@ -802,10 +748,7 @@ impl Group<'_> {
             Compare::Shares => look.expected / (look.sum.whole as f64).max(1.0),
             Compare::Counts | Compare::Ratios => look.expected,
         };
-        Level {
-            expected,
-            dispersion: noise.dispersion(look.expected),
-        }
+        Level { expected, dispersion: noise.dispersion(look.expected) }
     }
 
     /// Returns the natural logarithm of the probability of a deviation that is at least as large, in a direction that is bad.

@@ -222,19 +222,12 @@ impl Sink {
 
     /// Records what a window of the group showed.
     pub(crate) fn saw(&mut self, slot: usize, evidence: Evidence) {
-        self.seen.push(Seen {
-            group: self.group,
-            slot: slot as u32,
-            evidence,
-        });
+        self.seen.push(Seen { group: self.group, slot: slot as u32, evidence });
     }
 
     /// Records a bad window of the group.
     pub(crate) fn add_bad(&mut self, bad: BadWindow) {
-        self.bad.push(BadWindow {
-            group: self.group,
-            ..bad
-        });
+        self.bad.push(BadWindow { group: self.group, ..bad });
     }
 
     /// Returns how many groups were judged in a slot.
@@ -384,10 +377,7 @@ pub(crate) struct Compared {
 
 impl Compared {
     /// The comparison for kinds without a baseline.
-    pub(crate) const FOUR_WEEKS: Self = Self {
-        weeks: 4,
-        since_it_began: false,
-    };
+    pub(crate) const FOUR_WEEKS: Self = Self { weeks: 4, since_it_began: false };
 }
 
 /// An invalid setting, with what a valid setting would be.
@@ -414,11 +404,7 @@ impl Misfit {
 /// leave out tests with a high p value, but `tests` must be the number of all tests.
 #[must_use]
 pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
-    let mut sorted: Vec<f64> = ln_p
-        .iter()
-        .copied()
-        .filter(|value| !value.is_nan())
-        .collect();
+    let mut sorted: Vec<f64> = ln_p.iter().copied().filter(|value| !value.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     let step = libm::log(rate.clamp(0.0, 1.0)) - libm::log(tests.max(ln_p.len()).max(1) as f64);
     let mut limit = f64::NEG_INFINITY;
@@ -444,10 +430,7 @@ pub(crate) fn discover(sink: &mut Sink, rate: f64) {
         let slot = sink.bad[*first].slot;
         let length = rest.partition_point(|place| sink.bad[*place].slot == slot);
         let (same, later) = rest.split_at(length);
-        let ln_p: Vec<f64> = same
-            .iter()
-            .filter_map(|place| sink.bad[*place].ln_p)
-            .collect();
+        let ln_p: Vec<f64> = same.iter().filter_map(|place| sink.bad[*place].ln_p).collect();
         let limit = discovery_limit(&ln_p, sink.tests_of(slot as usize), rate);
         for place in same {
             let bad = &mut sink.bad[*place];

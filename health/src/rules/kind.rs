@@ -77,9 +77,8 @@ impl Scope {
 
     /// Returns why a rule about an endpoint can't name a dimension, or `None` if it can.
     pub(crate) fn refuses(self, metric: Metric, dimension: Dimension) -> Option<String> {
-        let lacking = Metric::ALL
-            .iter()
-            .find(|other| self.needs(metric, **other) && !other.has(dimension));
+        let lacking =
+            Metric::ALL.iter().find(|other| self.needs(metric, **other) && !other.has(dimension));
         match self {
             Self::Sources if dimension != Dimension::WriteKey => Some(
                 "a day off is a decline of whole sources; want write_key, or no dimension"
@@ -106,8 +105,7 @@ pub(crate) trait Judge: fmt::Debug {
     /// Returns how many seconds of history before a judged window the rule reads. The argument is the length of a window
     /// in seconds. Older counts have no effect.
     fn history(&self, window: u64) -> u64 {
-        self.baseline()
-            .map_or(0, |baseline| baseline.history(window))
+        self.baseline().map_or(0, |baseline| baseline.history(window))
     }
 
     /// Judges some windows of a group.

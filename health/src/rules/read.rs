@@ -19,14 +19,7 @@ use crate::usual::zone::Zone;
 const MOST_BYTES: usize = 1024 * 1024;
 
 /// The keys of a file.
-const KEYS: [&str; 6] = [
-    "window",
-    "dimensions",
-    "labels",
-    "rule",
-    "calendar",
-    "silence",
-];
+const KEYS: [&str; 6] = ["window", "dimensions", "labels", "rule", "calendar", "silence"];
 
 /// The keys that every rule may have.
 pub(super) const COMMON: [&str; 12] = [
@@ -150,27 +143,15 @@ fn rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
             "metric" if form.scope.is_both() => return Err(entry.wrong(NO_METRIC)),
             "metric" => rule.metric(named(&entry, "metric", Metric::ALL, Metric::as_str)?),
             "by" => rule.by(dimensions(&entry)?),
-            "where" => Rule {
-                only: values(&entry)?,
-                ..rule
-            },
+            "where" => Rule { only: values(&entry)?, ..rule },
             "window" => rule.window(step(&entry)?),
-            "for" => Rule {
-                bad: windows(&entry)?,
-                ..rule
-            },
-            "clear" => Rule {
-                good: windows(&entry)?,
-                ..rule
-            },
+            "for" => Rule { bad: windows(&entry)?, ..rule },
+            "clear" => Rule { good: windows(&entry)?, ..rule },
             "severity" => {
                 rule.severity(named(&entry, "severity", Severity::ALL, Severity::as_str)?)
             }
             "least" => rule.least(count(&entry, 1)?),
-            "labels" => Rule {
-                labels: labels(&entry)?,
-                ..rule
-            },
+            "labels" => Rule { labels: labels(&entry)?, ..rule },
             "note" => rule.note(entry.text("want text")?),
             "runbook" => rule.runbook(entry.text("want the address of a page")?),
             // `Test::read` has read the keys of the kind.
@@ -195,12 +176,7 @@ fn windows(entry: &Entry<'_>) -> Result<u32> {
 
 fn silence(table: &Table<'_>, names: &[&str]) -> Result<Silence> {
     table.check_keys(&SILENCE_KEYS)?;
-    let mut silence = Silence {
-        rules: Vec::new(),
-        group: Vec::new(),
-        from: None,
-        until: None,
-    };
+    let mut silence = Silence { rules: Vec::new(), group: Vec::new(), from: None, until: None };
     for entry in table.entries() {
         match entry.name {
             "rule" => silence.rules = rules_named(&entry, names)?,
@@ -219,11 +195,7 @@ fn silence(table: &Table<'_>, names: &[&str]) -> Result<Silence> {
 
 fn calendar(table: &Table<'_>, names: &[&str]) -> Result<LocalDays> {
     table.check_keys(&CALENDAR_KEYS)?;
-    let mut calendar = LocalDays {
-        rules: Vec::new(),
-        group: Vec::new(),
-        local: Local::default(),
-    };
+    let mut calendar = LocalDays { rules: Vec::new(), group: Vec::new(), local: Local::default() };
     for entry in table.entries() {
         match entry.name {
             "rule" => calendar.rules = rules_named(&entry, names)?,

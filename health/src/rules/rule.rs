@@ -170,8 +170,7 @@ impl Rule {
 
     /// Returns the minimum number of events in a window.
     pub(crate) fn fewest(&self) -> u64 {
-        self.least
-            .unwrap_or_else(|| (self.form().least)(self.measure))
+        self.least.unwrap_or_else(|| (self.form().least)(self.measure))
     }
 
     /// Returns whether the rule needs the counts of an endpoint.
@@ -202,10 +201,7 @@ impl Rule {
 
     /// Returns the sums that the rule judges: its dimensions to group by, and the values to keep.
     pub(crate) fn own(&self) -> SumsBy {
-        SumsBy {
-            by: self.by.clone(),
-            only: self.only.clone(),
-        }
+        SumsBy { by: self.by.clone(), only: self.only.clone() }
     }
 
     /// Returns how many seconds of history before a judged window the rule reads. Older counts have no effect.

@@ -143,10 +143,9 @@ impl Rules {
     pub fn explained_by(mut self, dimensions: impl IntoIterator<Item = Dimension>) -> Result<Self> {
         self.dimensions = dimensions.into_iter().collect();
         match self.unexplained() {
-            Some((rule, missing)) => Err(invalid(format!(
-                "the rule {:?} uses {missing} too",
-                rule.name
-            ))),
+            Some((rule, missing)) => {
+                Err(invalid(format!("the rule {:?} uses {missing} too", rule.name)))
+            }
             None => Ok(self),
         }
     }
@@ -196,9 +195,7 @@ impl Rules {
             let rules: Vec<&Rule> = rules.collect();
             let is_named = |dimension: Dimension| {
                 self.dimensions.contains(&dimension)
-                    || rules
-                        .iter()
-                        .any(|rule| rule.dimensions().any(|own| own == dimension))
+                    || rules.iter().any(|rule| rule.dimensions().any(|own| own == dimension))
             };
             let dimensions = Dimension::ALL.iter().copied();
             let dimensions = dimensions.filter(|own| metric.has(*own) && is_named(*own));
@@ -227,9 +224,7 @@ impl Rules {
                 metric: rule.metric,
                 measure: rule.measure,
                 dimensions: rule.by.clone(),
-                r#where: only
-                    .map(|(dimension, values)| (dimension.as_str(), values))
-                    .collect(),
+                r#where: only.map(|(dimension, values)| (dimension.as_str(), values)).collect(),
                 share: budget.share().as_f64(),
             })
         });

@@ -67,9 +67,7 @@ pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>>
 pub(crate) fn step(entry: &Entry<'_>) -> Result<TimeStep> {
     let wanted = "want a step that divides a day, such as 5m, 15m, 1h or 1d";
     let step = TimeStep::parse(entry.text(wanted)?);
-    step.ok()
-        .filter(|step| step.seconds() >= SHORTEST_WINDOW)
-        .ok_or_else(|| entry.wrong(wanted))
+    step.ok().filter(|step| step.seconds() >= SHORTEST_WINDOW).ok_or_else(|| entry.wrong(wanted))
 }
 
 /// Reads a table of texts by name.
@@ -127,9 +125,7 @@ pub(crate) fn named<T: Copy>(
     let wanted = format!("want one of {}", names.join(", "));
     let name = entry.text(&wanted)?;
     let found = all.iter().find(|one| name_of(**one) == name);
-    found
-        .copied()
-        .ok_or_else(|| entry.unknown(what, name, &names))
+    found.copied().ok_or_else(|| entry.unknown(what, name, &names))
 }
 
 /// Reads a share such as 5%.

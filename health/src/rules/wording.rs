@@ -56,11 +56,7 @@ pub(crate) fn limited(measured: &Measured, word: &str, limit: &str) -> Words {
             Measure::Filtered => format!("{} filtered", events(part)),
             _ => format!("{}{}", events(part), measured.stage),
         };
-        return Words {
-            what,
-            details: vec![format!("{word} {limit}")],
-            is_usual: false,
-        };
+        return Words { what, details: vec![format!("{word} {limit}")], is_usual: false };
     };
     let share = percent_unlike(ratio(part as f64, whole), limit);
     let noun = match measured.measure {
@@ -85,10 +81,7 @@ pub(crate) fn compared(measured: &Measured) -> Words {
     };
     let words = limited(measured, "usually", &usual);
     if measured.observed.whole.is_some() {
-        return Words {
-            is_usual: true,
-            ..words
-        };
+        return Words { is_usual: true, ..words };
     }
     let part = grouped(measured.observed.part);
     let noun = match measured.measure {
@@ -104,11 +97,9 @@ pub(crate) fn compared(measured: &Measured) -> Words {
             is_usual: true,
         },
         None => words,
-        Some(what) => Words {
-            what,
-            details: vec![part, format!("usually {usual}")],
-            is_usual: true,
-        },
+        Some(what) => {
+            Words { what, details: vec![part, format!("usually {usual}")], is_usual: true }
+        }
     }
 }
 

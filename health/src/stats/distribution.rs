@@ -43,19 +43,11 @@ impl Distribution for Poisson {
     }
 
     fn low(&self, k: f64) -> Option<f64> {
-        fraction(&GammaUpper {
-            b: k + 1.0,
-            mean: self.mean,
-        })
-        .map(|value| self.mean * value)
+        fraction(&GammaUpper { b: k + 1.0, mean: self.mean }).map(|value| self.mean * value)
     }
 
     fn high(&self, k: f64) -> Option<f64> {
-        fraction(&GammaLower {
-            a: k,
-            mean: self.mean,
-        })
-        .map(|value| k * value)
+        fraction(&GammaLower { a: k, mean: self.mean }).map(|value| k * value)
     }
 }
 
@@ -146,25 +138,14 @@ impl Distribution for Binomial {
 
     fn low(&self, k: f64) -> Option<f64> {
         let Chance { p, q } = self.chance;
-        let beta = Beta {
-            a: self.n - k,
-            b: k + 1.0,
-            x: q,
-            y: p,
-            lambda: (self.n + 1.0) * p - k - 1.0,
-        };
+        let beta =
+            Beta { a: self.n - k, b: k + 1.0, x: q, y: p, lambda: (self.n + 1.0) * p - k - 1.0 };
         fraction(&beta).map(|value| (self.n - k) * p * value)
     }
 
     fn high(&self, k: f64) -> Option<f64> {
         let Chance { p, q } = self.chance;
-        let beta = Beta {
-            a: k,
-            b: self.n - k + 1.0,
-            x: p,
-            y: q,
-            lambda: k - (self.n + 1.0) * p,
-        };
+        let beta = Beta { a: k, b: self.n - k + 1.0, x: p, y: q, lambda: k - (self.n + 1.0) * p };
         fraction(&beta).map(|value| k * q * value)
     }
 }
@@ -212,14 +193,7 @@ impl Fraction for Beta {
         let common = m * ((b - m) * x / below);
         let alpha = common * x * ((a + m - 1.0) * ((a + b + m - 1.0) / below));
         let beta = m + common + (a + m) * ((lambda + 1.0 + m * (1.0 + y)) / (below + 2.0));
-        (
-            alpha,
-            if m == 0.0 {
-                a * ((lambda + 1.0) / (a + 1.0))
-            } else {
-                beta
-            },
-        )
+        (alpha, if m == 0.0 { a * ((lambda + 1.0) / (a + 1.0)) } else { beta })
     }
 }
 
@@ -236,10 +210,7 @@ impl Fraction for GammaLower {
         let below = a + 2.0 * m - 1.0;
         let common = if m == 0.0 { 0.0 } else { m * mean / below };
         let alpha = common * mean * ((a + m - 1.0) / below);
-        (
-            alpha,
-            m + common + (a + m) * ((a - mean + 1.0 + 2.0 * m) / (below + 2.0)),
-        )
+        (alpha, m + common + (a + m) * ((a - mean + 1.0 + 2.0 * m) / (below + 2.0)))
     }
 }
 

@@ -17,10 +17,7 @@ impl Chance {
     /// Makes a chance from `p`, which is clamped to 0 to 1. NaN counts as 0.
     pub(crate) fn new(p: f64) -> Self {
         let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
-        Self {
-            p: p.max(LEAST),
-            q: (1.0 - p).max(LEAST),
-        }
+        Self { p: p.max(LEAST), q: (1.0 - p).max(LEAST) }
     }
 }
 
@@ -54,18 +51,10 @@ pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
 pub(crate) fn binomial(k: f64, n: f64, chance: Chance) -> f64 {
     let Chance { p, q } = chance;
     if k <= 0.0 {
-        return n * if p < 0.5 {
-            libm::log1p(-p)
-        } else {
-            libm::log(q)
-        };
+        return n * if p < 0.5 { libm::log1p(-p) } else { libm::log(q) };
     }
     if k >= n {
-        return n * if q < 0.5 {
-            libm::log1p(-q)
-        } else {
-            libm::log(p)
-        };
+        return n * if q < 0.5 { libm::log1p(-q) } else { libm::log(p) };
     }
     let difference = k - n * p;
     stirling_error(n)
@@ -94,13 +83,7 @@ impl BetaBinomial {
     pub(crate) fn new(n: f64, chance: Chance, excess: f64) -> Self {
         let size = ((n - 1.0 - excess) / excess).max(1e-6);
         let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(LEAST));
-        Self {
-            n,
-            chance,
-            a,
-            b,
-            size,
-        }
+        Self { n, chance, a, b, size }
     }
 
     /// Returns P(X = k + 1) / P(X = k).
@@ -110,11 +93,7 @@ impl BetaBinomial {
 
     /// Returns ln P(X = k).
     pub(crate) fn ln_mass(&self, k: f64) -> f64 {
-        if self.size * self.size < self.n {
-            self.by_gamma(k)
-        } else {
-            self.by_deviance(k)
-        }
+        if self.size * self.size < self.n { self.by_gamma(k) } else { self.by_deviance(k) }
     }
 
     /// Returns ln P(X = k) by ratios of gamma functions, which is precise where `size` is small.
@@ -126,13 +105,7 @@ impl BetaBinomial {
 
     /// Returns ln P(X = k) by Stirling errors and deviances, which is precise where `size` is large.
     fn by_deviance(&self, k: f64) -> f64 {
-        let Self {
-            n,
-            chance,
-            a,
-            b,
-            size,
-        } = *self;
+        let Self { n, chance, a, b, size } = *self;
         let (upper, lower, total) = (k + a, n - k + b, n + size);
         let difference = k - n * chance.p;
         let prior = stirling_error(size) - stirling_error(a) - stirling_error(b);

@@ -23,21 +23,13 @@ pub struct Tails {
 
 impl Tails {
     /// Both probabilities are 1: there is nothing to judge.
-    pub const CERTAIN: Self = Self {
-        low: 0.0,
-        high: 0.0,
-    };
+    pub const CERTAIN: Self = Self { low: 0.0, high: 0.0 };
 }
 
 /// Returns the tails of a Poisson count at `x`. A mean that is negative or NaN counts as 0, and a mean above 1e30 as 1e30.
 #[must_use]
 pub fn poisson(x: u64, mean: f64) -> Tails {
-    tails(
-        &Poisson {
-            mean: positive(mean),
-        },
-        x as f64,
-    )
+    tails(&Poisson { mean: positive(mean) }, x as f64)
 }
 
 /// Returns the tails at `x` of a negative binomial count with this mean and a variance of `dispersion` times the mean.
@@ -50,13 +42,7 @@ pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
     if excess == 0.0 {
         return poisson(x, mean);
     }
-    tails(
-        &NegativeBinomial {
-            mean: positive(mean),
-            excess,
-        },
-        x as f64,
-    )
+    tails(&NegativeBinomial { mean: positive(mean), excess }, x as f64)
 }
 
 /// Returns the tails at `x` of a binomial count with `n` trials and probability `p`. An `x` above `n` counts as `n`.
@@ -67,13 +53,7 @@ pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     if n == 0 {
         return Tails::CERTAIN;
     }
-    tails(
-        &Binomial {
-            n: n as f64,
-            chance: Chance::new(p),
-        },
-        x.min(n) as f64,
-    )
+    tails(&Binomial { n: n as f64, chance: Chance::new(p) }, x.min(n) as f64)
 }
 
 /// Returns the tails at `x` of a beta-binomial count with `n` trials, mean `n`·`p`, and `dispersion` times the variance
@@ -87,10 +67,7 @@ pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
     if excess == 0.0 || n < 2 {
         return binomial(x, n, p);
     }
-    tails(
-        &BetaBinomial::new(n as f64, Chance::new(p), excess),
-        x.min(n) as f64,
-    )
+    tails(&BetaBinomial::new(n as f64, Chance::new(p), excess), x.min(n) as f64)
 }
 
 /// Returns the mean as a finite number above 0.
@@ -105,16 +82,10 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
     let is_low = k <= of.mean();
     let ln_mass = of.ln_mass(k).clamp(f64::MIN, 0.0);
     if k <= 0.0 {
-        return Tails {
-            low: ln_mass,
-            high: 0.0,
-        };
+        return Tails { low: ln_mass, high: 0.0 };
     }
     if k >= of.end() {
-        return Tails {
-            low: 0.0,
-            high: ln_mass,
-        };
+        return Tails { low: 0.0, high: ln_mass };
     }
     let quick = if is_low { of.low(k) } else { of.high(k) };
     // If `strictly` is small, the subtraction has lost digits. In this case, only a few terms matter, so they are summed.
@@ -127,27 +98,13 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
     if this.max(other) > LIKELY {
         let strictly = beyond(of, k, ln_mass, !is_low);
         let precise = ln_complement(ln_mass + libm::log(strictly));
-        this = if this.min(precise) > LIKELY {
-            precise
-        } else {
-            this
-        };
+        this = if this.min(precise) > LIKELY { precise } else { this };
         other = ln_mass + libm::log1p(strictly);
     } else {
         other = ln_complement(other);
     }
     let [this, other] = [this, other].map(|ln_p| ln_p.clamp(f64::MIN, 0.0));
-    if is_low {
-        Tails {
-            low: this,
-            high: other,
-        }
-    } else {
-        Tails {
-            low: other,
-            high: this,
-        }
-    }
+    if is_low { Tails { low: this, high: other } } else { Tails { low: other, high: this } }
 }
 
 /// Returns the probability of all counts below `k`, or of all counts above `k`, divided by the probability of `k`.
@@ -162,12 +119,7 @@ fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
         .sum();
     }
     let ln_relative = |s: f64| of.ln_mass((k + s).min(of.end())) - ln_mass;
-    Outward {
-        length: of.end() - k,
-        ln_relative: &ln_relative,
-        ratio: &|s| of.ratio(k + s),
-    }
-    .sum()
+    Outward { length: of.end() - k, ln_relative: &ln_relative, ratio: &|s| of.ratio(k + s) }.sum()
 }
 
 /// The counts of a distribution on one side of a given count.
@@ -213,9 +165,7 @@ impl Outward<'_> {
         let mut sum = near.sum + self.integral(|s| s, near.sum) + near.rest_of_integral();
         if self.length.is_finite() {
             let end = self.relative(self.length);
-            let far = run(end, end, EACH, |t| {
-                1.0 / (self.ratio)(self.length - t - 1.0)
-            });
+            let far = run(end, end, EACH, |t| 1.0 / (self.ratio)(self.length - t - 1.0));
             sum += far.sum;
             if !far.is_all {
                 sum += self.integral(|t| self.length - t, sum) + far.rest_of_integral();
@@ -254,26 +204,17 @@ fn run(first: f64, sum: f64, most: u32, ratio: impl Fn(f64) -> f64) -> Run {
     let (mut term, mut sum, mut last) = (first, sum, [first; 6]);
     for step in 0..most {
         // Floats can't represent all counts beyond 2^53, so the next count may be the same.
-        let factor = Some(ratio(f64::from(step)))
-            .filter(|factor| factor.is_finite())
-            .unwrap_or(1.0);
+        let factor =
+            Some(ratio(f64::from(step))).filter(|factor| factor.is_finite()).unwrap_or(1.0);
         term = (term * factor).min(LARGE);
         sum += term;
         last.rotate_left(1);
         last[5] = term;
         if factor < 1.0 && term * factor <= NEGLIGIBLE * (1.0 - factor) * sum {
-            return Run {
-                sum,
-                last,
-                is_all: true,
-            };
+            return Run { sum, last, is_all: true };
         }
     }
-    Run {
-        sum,
-        last,
-        is_all: false,
-    }
+    Run { sum, last, is_all: false }
 }
 
 impl Run {
@@ -292,13 +233,7 @@ impl Run {
 }
 
 /// The coefficients of Gregory's formula.
-const GREGORY: [f64; 5] = [
-    1.0 / 12.0,
-    1.0 / 24.0,
-    19.0 / 720.0,
-    3.0 / 160.0,
-    863.0 / 60_480.0,
-];
+const GREGORY: [f64; 5] = [1.0 / 12.0, 1.0 / 24.0, 19.0 / 720.0, 3.0 / 160.0, 863.0 / 60_480.0];
 
 /// Integrates by Gauss–Legendre quadrature with 16 points.
 fn panel(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
@@ -324,11 +259,7 @@ const POINTS: [(f64, f64); 8] = [
 /// Returns ln P(Z >= z) of a standard normal Z, accurate even far from 0. `z` is clamped to ±1e150, and NaN counts as 0.
 #[must_use]
 pub fn normal_ln_tail(z: f64) -> f64 {
-    let z = if z.is_nan() {
-        0.0
-    } else {
-        z.clamp(-1e150, 1e150)
-    };
+    let z = if z.is_nan() { 0.0 } else { z.clamp(-1e150, 1e150) };
     if z < -1.0 {
         return log1p(-0.5 * erfc(-z * std::f64::consts::FRAC_1_SQRT_2));
     }
@@ -336,9 +267,7 @@ pub fn normal_ln_tail(z: f64) -> f64 {
         return log(0.5 * erfc(z * std::f64::consts::FRAC_1_SQRT_2));
     }
     // Laplace's continued fraction, from the inside out. For z of 5 and more, fifty steps give full precision.
-    let fraction = (1..=50)
-        .rev()
-        .fold(z, |inner, step| z + f64::from(step) / inner);
+    let fraction = (1..=50).rev().fold(z, |inner, step| z + f64::from(step) / inner);
     -0.5 * z * z - HALF_LN_TWO_PI - log(fraction)
 }
 
@@ -363,9 +292,6 @@ mod tests {
         near(poisson(3, 2.0).high, libm::log(0.323_323_583_816_936_4));
         near(negative_binomial(3, 2.0, 2.0).high, libm::log(0.3125));
         near(binomial(3, 4, 0.5).high, libm::log(0.3125));
-        near(
-            beta_binomial(0, 2, 0.5, 4.0 / 3.0).low,
-            libm::log(1.0 / 3.0),
-        );
+        near(beta_binomial(0, 2, 0.5, 4.0 / 3.0).low, libm::log(1.0 / 3.0));
     }
 }

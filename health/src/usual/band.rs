@@ -67,20 +67,10 @@ pub fn usual(
         false => Compare::Counts,
     };
     let finals = slots.final_ones();
-    let (known, calendar) = (
-        Known::new(&finals),
-        Calendar::new(&slots, &Local::default()),
-    );
+    let (known, calendar) = (Known::new(&finals), Calendar::new(&slots, &Local::default()));
     let past = Past::new((&calendar, &known), compare, (WEEKS, 0), columns, &finals);
     let margins = [1.0; 3];
-    let mut learned = Learned::new(
-        &past,
-        Past::look,
-        Prior {
-            margins,
-            ..Prior::of(compare)
-        },
-    );
+    let mut learned = Learned::new(&past, Past::look, Prior { margins, ..Prior::of(compare) });
     let of_slot = |slot: usize| {
         let whole = columns.at(slot).1.map(|whole| whole as f64);
         let expected = match whole {
@@ -91,9 +81,7 @@ pub fn usual(
         };
         let noise = learned.noise(slot, 1);
         let deviation = noise.deviation(expected);
-        let [above, below] = noise
-            .limits
-            .map(|limit| limit.max(FEWEST_DEVIATIONS) * deviation);
+        let [above, below] = noise.limits.map(|limit| limit.max(FEWEST_DEVIATIONS) * deviation);
         let of = |events: f64| whole.map_or(events, |whole| (events / whole).min(1.0));
         let window = slots.window(slot, 1)?;
         Some(Usual {

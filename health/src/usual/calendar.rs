@@ -16,25 +16,13 @@ const REACH_DAYS: usize = 7 * 8 + 1;
 /// Large regions whose clocks change, each with its two days of change in a year.
 const CLOCKS: [[Change; 2]; 4] = [
     // North America.
-    [
-        Change::new(3, Sunday::Number(2), 1),
-        Change::new(11, Sunday::Number(1), -1),
-    ],
+    [Change::new(3, Sunday::Number(2), 1), Change::new(11, Sunday::Number(1), -1)],
     // Europe.
-    [
-        Change::new(3, Sunday::Last, 1),
-        Change::new(10, Sunday::Last, -1),
-    ],
+    [Change::new(3, Sunday::Last, 1), Change::new(10, Sunday::Last, -1)],
     // Australia.
-    [
-        Change::new(4, Sunday::Number(1), -1),
-        Change::new(10, Sunday::Number(1), 1),
-    ],
+    [Change::new(4, Sunday::Number(1), -1), Change::new(10, Sunday::Number(1), 1)],
     // New Zealand.
-    [
-        Change::new(4, Sunday::Number(1), -1),
-        Change::new(9, Sunday::Last, 1),
-    ],
+    [Change::new(4, Sunday::Number(1), -1), Change::new(9, Sunday::Last, 1)],
 ];
 
 /// A Sunday of a month.
@@ -55,11 +43,7 @@ struct Change {
 
 impl Change {
     const fn new(month: i64, sunday: Sunday, hours: i64) -> Self {
-        Self {
-            month,
-            sunday,
-            hours,
-        }
+        Self { month, sunday, hours }
     }
 
     fn is_on(self, day: i64) -> bool {
@@ -201,9 +185,7 @@ impl Calendar {
     /// Returns the slots of the `days` UTC days before the UTC day that contains a slot. Days before the first slot are
     /// left out.
     pub(crate) fn days_before(&self, slot: usize, days: usize) -> Range<usize> {
-        let number = self
-            .first
-            .saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
+        let number = self.first.saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
         let within = usize::try_from(number.rem_euclid(self.per_day as i64)).unwrap_or_default();
         let end = slot.saturating_sub(within);
         end.saturating_sub(days * self.per_day)..end
@@ -269,10 +251,7 @@ mod tests {
     #[test]
     fn local_days_follow_the_clock_of_their_zone() {
         let slots = slots("2026-03-06T00:00:00Z", "2026-03-10T00:00:00Z", 1);
-        let local = Local {
-            zone: Zone::named("America/New_York"),
-            holidays: vec![20_520],
-        };
+        let local = Local { zone: Zone::named("America/New_York"), holidays: vec![20_520] };
         let calendar = Calendar::new(&slots, &local);
         // Saturday begins at 5:00 UTC. Monday begins at 4:00 UTC, because the clocks have changed.
         let weekend: Vec<usize> = (0..96).filter(|slot| calendar.is_weekend(*slot)).collect();
@@ -282,11 +261,7 @@ mod tests {
         assert_eq!(holiday, (53..76).collect::<Vec<_>>());
         assert_eq!(calendar.shifts(60).count(), 0);
         assert_eq!(
-            [
-                calendar.moved(60, 50),
-                calendar.moved(50, 60),
-                calendar.moved(5, 4)
-            ],
+            [calendar.moved(60, 50), calendar.moved(50, 60), calendar.moved(5, 4)],
             [1, -1, 0]
         );
     }

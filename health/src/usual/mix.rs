@@ -68,9 +68,7 @@ impl Mix {
             |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
         let dimensions = grid.counted().dimensions.iter();
         let dimensions: Vec<Dimension> = dimensions.filter(is_part).collect();
-        let columns = dimensions
-            .iter()
-            .filter_map(|own| grid.counted().dimensions.position(*own));
+        let columns = dimensions.iter().filter_map(|own| grid.counted().dimensions.position(*own));
         let columns: Vec<usize> = columns.collect();
         let part_of = |row: &Key| {
             let mut part = Key::default();
@@ -113,10 +111,7 @@ impl Mix {
             part[end] - part[end.saturating_sub(length)]
         };
         let weeks = (1..=WEEKS).map(|week| sum(end.checked_sub(week * self.week)));
-        (
-            sum(Some(end)) as f64,
-            weeks.map(u128::from).sum::<u128>() as f64,
-        )
+        (sum(Some(end)) as f64, weeks.map(u128::from).sum::<u128>() as f64)
     }
 
     /// Returns whether the events of a part come in a batch once a day. It looks at the two weeks before the last day.

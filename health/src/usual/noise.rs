@@ -32,21 +32,9 @@ impl Prior {
     /// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
     pub(crate) const fn of(compare: Compare) -> Self {
         match compare {
-            Compare::Counts => Self {
-                least: 0.001_6,
-                unknown: 0.04,
-                margins: [1.9, 1.8, 1.7],
-            },
-            Compare::Shares => Self {
-                least: 0.01,
-                unknown: 0.09,
-                margins: [2.6, 2.6, 2.4],
-            },
-            Compare::Ratios => Self {
-                least: 0.000_4,
-                unknown: 0.002_5,
-                margins: [1.7, 1.6, 1.5],
-            },
+            Compare::Counts => Self { least: 0.001_6, unknown: 0.04, margins: [1.9, 1.8, 1.7] },
+            Compare::Shares => Self { least: 0.01, unknown: 0.09, margins: [2.6, 2.6, 2.4] },
+            Compare::Ratios => Self { least: 0.000_4, unknown: 0.002_5, margins: [1.7, 1.6, 1.5] },
         }
     }
 }
@@ -109,22 +97,12 @@ struct Looks {
 impl<'n> Learned<'n> {
     /// Starts with an empty cache.
     pub(crate) fn new(past: &'n Past<'n>, looking: Looking<'n>, prior: Prior) -> Self {
-        Self {
-            past,
-            looking,
-            prior,
-            looks: BTreeMap::new(),
-            noises: BTreeMap::new(),
-        }
+        Self { past, looking, prior, looks: BTreeMap::new(), noises: BTreeMap::new() }
     }
 
     /// Returns the least noise that a group can have.
     pub(crate) fn least(&self) -> Noise {
-        Noise {
-            phi: self.prior.least,
-            calm: self.prior.least,
-            limits: [0.0; 2],
-        }
+        Noise { phi: self.prior.least, calm: self.prior.least, limits: [0.0; 2] }
     }
 
     /// Returns the noise for sums over the `length` slots that end with `slot`, learned from the days before that
@@ -146,10 +124,7 @@ impl<'n> Learned<'n> {
             let end = days.end - ago * per_day;
             looks.within(end.saturating_sub(per_day).max(days.start), end)
         };
-        let all: Vec<Vec<Look>> = (0..count)
-            .map(of_day)
-            .filter(|day| !day.is_empty())
-            .collect();
+        let all: Vec<Vec<Look>> = (0..count).map(of_day).filter(|day| !day.is_empty()).collect();
         let hours = length.div_ceil(self.past.calendar().per_hour);
         let margin = match hours {
             ..=1 => self.prior.margins[0],
@@ -195,20 +170,14 @@ impl Looks {
 /// don't count as noise.
 fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     if days.len() < FEWEST_DAYS {
-        return Noise {
-            phi: prior.unknown,
-            calm: prior.unknown,
-            limits: [0.0; 2],
-        };
+        return Noise { phi: prior.unknown, calm: prior.unknown, limits: [0.0; 2] };
     }
     let left_out = days.len().div_ceil(8);
     let mut spreads: Vec<(f64, f64)> = days.iter().map(|day| spread(day)).collect();
     let ratio = |(more, of): &(f64, f64)| if *of > 0.0 { more / of } else { 0.0 };
     spreads.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
     let kept = &spreads[..spreads.len() - left_out];
-    let sum = kept
-        .iter()
-        .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let sum = kept.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let noise = Noise {
         phi: ratio(&sum).max(prior.least),
         calm: ratio(&spreads[spreads.len() / 2]).max(prior.least),

@@ -156,10 +156,7 @@ impl<'p> Past<'p> {
         let look = self.look(end, length)?;
         let before = self.look(end.checked_sub(length)?, self.calendar.per_hour)?;
         let level = (before.sum.part as f64 + AS_USUAL) / (before.expected + AS_USUAL);
-        Some(Look {
-            expected: look.expected * level.max(1.0),
-            ..look
-        })
+        Some(Look { expected: look.expected * level.max(1.0), ..look })
     }
 
     /// Like [`Past::look`], but expects events exactly at their usual time, neither early nor late. It still allows for clock
@@ -190,10 +187,7 @@ impl<'p> Past<'p> {
     /// if the level of the stream has changed. After a local clock has changed, earlier weeks are an hour off, so it also tries
     /// counts that are shifted by the change. Events may come up to `neighbours` slots early or late.
     fn count(&self, end: usize, length: usize, counted: f64, neighbours: usize) -> Option<f64> {
-        let mut nearest = Nearest {
-            counted,
-            found: None,
-        };
+        let mut nearest = Nearest { counted, found: None };
         if self.calendar.is_holiday(end - 1) {
             nearest.offer(self.day_off(end, length));
         }
@@ -259,9 +253,7 @@ impl<'p> Past<'p> {
             return Some(look);
         }
         Some(Look {
-            expected: self
-                .mean(end, length, self.clock(end))
-                .unwrap_or(look.expected),
+            expected: self.mean(end, length, self.clock(end)).unwrap_or(look.expected),
             ..look
         })
     }
@@ -403,10 +395,7 @@ impl Nearest {
             return;
         };
         let distance = |number: f64| (number - self.counted).abs();
-        if self
-            .found
-            .is_none_or(|found| distance(candidate) < distance(found))
-        {
+        if self.found.is_none_or(|found| distance(candidate) < distance(found)) {
             self.found = Some(candidate);
         }
     }

@@ -124,11 +124,7 @@ pub(crate) fn date_of(day: i64) -> (i64, i64, i64, i64) {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let from_march = (5 * of_year + 2) / 153;
     let of_month = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let from_january = 400 * era + year + i64::from(month <= 2);
     let length = match month {
         4 | 6 | 9 | 11 => 30,

@@ -68,11 +68,7 @@ pub(super) fn answer(
                 success: success.to_string(),
                 errors: errors.to_string(),
                 filtered: filtered.to_string(),
-                dimensions: Labels {
-                    names: &events.names,
-                    dimensions: &dimensions,
-                    values,
-                },
+                dimensions: Labels { names: &events.names, dimensions: &dimensions, values },
             })
             .collect(),
     };
@@ -96,10 +92,7 @@ fn parse(metric: Metric, body: &[u8]) -> Result<(Instant, Instant, Vec<usize>), 
     let message = "want one or more different ones of event_name, write_key, integration, reason";
     let dimensions = places(&question.dimensions).ok_or(("invalid_dimensions", message))?;
     if metric == Metric::EventIngestion && dimensions.contains(&REASON) {
-        return Err((
-            "invalid_dimensions",
-            "reason is available for event delivery only",
-        ));
+        return Err(("invalid_dimensions", "reason is available for event delivery only"));
     }
     Ok((start, end, dimensions))
 }
@@ -126,10 +119,7 @@ fn count(
             groups.push((key, Tally::default()));
             groups.len() - 1
         });
-        for sum in [
-            &mut groups[place].1[outcome as usize],
-            &mut total[outcome as usize],
-        ] {
+        for sum in [&mut groups[place].1[outcome as usize], &mut total[outcome as usize]] {
             *sum = sum.checked_add(count)?;
         }
         Some(())

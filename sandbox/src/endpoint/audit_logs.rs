@@ -16,12 +16,8 @@ const PER_PAGE: u64 = 20;
 /// The first record is at 2026-01-01T00:00:00Z, and another one follows every 433 minutes.
 const FIRST_MS: i64 = 1_767_225_600_000;
 const BETWEEN_MS: u64 = 433 * 60_000;
-const ACTORS: [&str; 4] = [
-    "ada@example.com",
-    "grace@example.com",
-    "edsger@example.com",
-    "deploy-bot",
-];
+const ACTORS: [&str; 4] =
+    ["ada@example.com", "grace@example.com", "edsger@example.com", "deploy-bot"];
 const ACTIONS: [(&str, &str); 5] = [
     ("integration.updated", "integration"),
     ("playbook.published", "playbook"),
@@ -56,15 +52,7 @@ pub(super) fn answer(query: &str) -> SandboxResponse {
     let first = (page - 1).saturating_mul(per_page).min(RECORDS);
     let last = first.saturating_add(per_page).min(RECORDS);
     let audit_logs = (first..last).map(record).collect();
-    SandboxResponse::json(
-        200,
-        &Page {
-            page,
-            per_page,
-            total: RECORDS,
-            audit_logs,
-        },
-    )
+    SandboxResponse::json(200, &Page { page, per_page, total: RECORDS, audit_logs })
 }
 
 fn parse(query: &str) -> Option<(u64, u64)> {

@@ -80,38 +80,24 @@ impl Tokens {
         let access_token = &self.issue(api, options, now);
         SandboxResponse::json(
             200,
-            &TokenResponse {
-                access_token,
-                expires_in,
-                token_type: "Bearer",
-            },
+            &TokenResponse { access_token, expires_in, token_type: "Bearer" },
         )
     }
 
     /// Creates a token. It can be guessed, because a sandbox protects nothing and has no source of randomness. It depends
     /// on the client id, the audience and the seed, so that tokens of different sandboxes differ, but not on the secret.
     fn issue(&mut self, api: Api, options: &SandboxOptions, now: Now) -> String {
-        self.live
-            .retain(|_, token| token.lives(now, options.token_lifetime_s));
+        self.live.retain(|_, token| token.lives(now, options.token_lifetime_s));
         self.minted += 1;
         let name = match api {
             Api::Control => "control",
             Api::Orchestration => "orchestration",
         };
-        let known = options
-            .client_id
-            .bytes()
-            .chain(options.audience(api).bytes());
+        let known = options.client_id.bytes().chain(options.audience(api).bytes());
         let start = mix(options.seed.unwrap_or(0) ^ self.minted);
         let hash = known.fold(start, |hash, byte| mix(hash ^ u64::from(byte)));
         let text = format!("sandbox.{name}.{}.{hash:016x}", self.minted);
-        self.live.insert(
-            text.clone(),
-            Token {
-                api,
-                minted_at: now,
-            },
-        );
+        self.live.insert(text.clone(), Token { api, minted_at: now });
         text
     }
 

@@ -96,12 +96,8 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
         Some(state) => state.clone(),
         None => places((&None, &None, &None), &app.loaded()?.check).state,
     };
-    let nothing = || {
-        Failure::usage(format!(
-            "{}: no check has written a state here",
-            state.display()
-        ))
-    };
+    let nothing =
+        || Failure::usage(format!("{}: no check has written a state here", state.display()));
     if !state.exists() {
         return Err(nothing());
     }
@@ -141,16 +137,13 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     file.replace(memory.to_json()).await?;
     let mut text = match &hold {
         Some(IncidentHold { until: None, .. }) => "acknowledged".to_owned(),
-        Some(IncidentHold {
-            until: Some(until), ..
-        }) => format!("silenced until {until}"),
+        Some(IncidentHold { until: Some(until), .. }) => format!("silenced until {until}"),
         None => "no longer acknowledged or silenced".to_owned(),
     };
     if let Some(cluster) = cluster {
         text.push_str(&format!(": {}", escaped(cluster)));
     }
-    app.stderr
-        .note(format_args!("{text}: {}", escaped(sentence)));
+    app.stderr.note(format_args!("{text}: {}", escaped(sentence)));
     Ok(Exit::Fine)
 }
 
@@ -163,9 +156,7 @@ fn clusters(state: &Path, named: &[String]) -> Result<Vec<Option<String>>> {
     if !state.is_dir() {
         return Ok(vec![None]);
     }
-    let files = state
-        .read_dir()
-        .map_err(|error| Failure::file("read", state, &error))?;
+    let files = state.read_dir().map_err(|error| Failure::file("read", state, &error))?;
     let names = files.flatten().filter_map(|file| {
         let name = file.file_name().into_string().ok()?;
         cluster_of(name.strip_suffix(".json")?)

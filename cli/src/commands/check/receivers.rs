@@ -82,9 +82,7 @@ pub(crate) async fn run(app: &App, flags: &TestFlags) -> Result<Exit> {
     let cluster = settings.clusters.iter().find(|_| flags.cluster.is_some());
     let options = NotifyOptions::default()
         .cluster(flags.cluster.clone())
-        .labels(AlertLabels(
-            cluster.map_or_else(Vec::new, |cluster| cluster.labels.clone()),
-        ));
+        .labels(AlertLabels(cluster.map_or_else(Vec::new, |cluster| cluster.labels.clone())));
     let now = time_of(unix_ms())?;
     let incidents = [incident(now)];
     let mut messages = vec![&incidents[..]];
@@ -95,11 +93,7 @@ pub(crate) async fn run(app: &App, flags: &TestFlags) -> Result<Exit> {
     let mut notified = Notified::default();
     let mut exit = Exit::Fine;
     for incidents in messages {
-        let found = Found {
-            incidents,
-            findings: &[],
-            is_cut: false,
-        };
+        let found = Found { incidents, findings: &[], is_cut: false };
         let (next, results) = notifier.send(found, notified, &options, now).await?;
         notified = next;
         let what = match incidents {
@@ -109,9 +103,9 @@ pub(crate) async fn run(app: &App, flags: &TestFlags) -> Result<Exit> {
         for (receiver, result) in results {
             match result {
                 Ok(0) => {}
-                Ok(_) => write_to(None, |_, out| {
-                    Ok(writeln!(out, "{receiver}: accepted {what}")?)
-                })?,
+                Ok(_) => {
+                    write_to(None, |_, out| Ok(writeln!(out, "{receiver}: accepted {what}")?))?
+                }
                 Err(failure) => {
                     app.stderr.error(&failure);
                     exit = failure.exit;

@@ -187,16 +187,11 @@ impl Pages {
         if let Some(found) = self.kept.borrow_mut().get(&key, now_ms) {
             return Ok(found);
         }
-        let known = self
-            .under_way
-            .borrow()
-            .get(&key)
-            .and_then(WeakShared::upgrade);
+        let known = self.under_way.borrow().get(&key).and_then(WeakShared::upgrade);
         let finding = known.unwrap_or_else(|| {
             let pages = Rc::clone(self);
-            let finding: Finding = async move { pages.find_uncached(question, manner).await }
-                .boxed_local()
-                .shared();
+            let finding: Finding =
+                async move { pages.find_uncached(question, manner).await }.boxed_local().shared();
             let mut all = self.under_way.borrow_mut();
             // Remove the calls whose clients have all disconnected.
             all.retain(|_, one| one.upgrade().is_some());
@@ -222,10 +217,7 @@ impl Pages {
         };
         let is_stored = stored.is_some();
         let found = match stored {
-            Some(body) => Found {
-                body,
-                is_settled: true,
-            },
+            Some(body) => Found { body, is_settled: true },
             None => self.call(&question, &manner).await?,
         };
         let now_ms = self.session.now().monotonic_ms;
@@ -234,11 +226,7 @@ impl Pages {
             false => now_ms.saturating_add(self.options.provisional_ms),
         };
         self.kept.borrow_mut().set(key, &found, until_ms);
-        if let Some(store) = self
-            .store
-            .as_ref()
-            .filter(|_| found.is_settled && !is_stored)
-        {
+        if let Some(store) = self.store.as_ref().filter(|_| found.is_settled && !is_stored) {
             store.write(key, found.body.clone());
         }
         Ok(found)
@@ -321,9 +309,7 @@ impl Pages {
             let pages = Rc::clone(&self);
             move |window: MetricsQuestion| {
                 let (pages, manner) = (Rc::clone(&pages), manner.clone());
-                async move { pages.find_patiently(window, manner).await }
-                    .boxed_local()
-                    .shared()
+                async move { pages.find_patiently(window, manner).await }.boxed_local().shared()
             }
         };
         let provisional: Vec<(String, Finding)> = question
@@ -486,11 +472,7 @@ struct Kept {
 
 impl Kept {
     fn new(most: u64) -> Self {
-        Self {
-            most,
-            bytes: 0,
-            answers: LruCache::unbounded(),
-        }
+        Self { most, bytes: 0, answers: LruCache::unbounded() }
     }
 
     fn get(&mut self, key: &str, now_ms: u64) -> Option<Found> {
@@ -526,15 +508,9 @@ impl Store {
     fn open(folder: &Path) -> Result<Self> {
         let as_failure = |error| Failure::file("make the folder", folder, &error);
         // The parent folders belong to the history, so they get the usual permissions.
-        folder
-            .parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .map_err(as_failure)?;
+        folder.parent().map_or(Ok(()), fs::create_dir_all).map_err(as_failure)?;
         create_private_folder(folder).map_err(as_failure)?;
-        let store = Self {
-            folder: folder.to_owned(),
-            bytes: AtomicU64::new(0),
-        };
+        let store = Self { folder: folder.to_owned(), bytes: AtomicU64::new(0) };
         store.prune();
         Ok(store)
     }
@@ -544,9 +520,7 @@ impl Store {
         let reading = spawn_blocking(move || {
             let file = File::open(&path).ok()?;
             let mut kept = Vec::new();
-            let read = GzDecoder::new(file)
-                .take(LONGEST_BODY)
-                .read_to_end(&mut kept);
+            let read = GzDecoder::new(file).take(LONGEST_BODY).read_to_end(&mut kept);
             let body = read.ok().and_then(|_| unsealed(&key, &kept));
             match body {
                 Some(body) => Some(Bytes::copy_from_slice(body)),
@@ -616,10 +590,7 @@ mod tests {
     use super::*;
 
     fn found(length: usize) -> Found {
-        Found {
-            body: vec![b'a'; length].into(),
-            is_settled: true,
-        }
+        Found { body: vec![b'a'; length].into(), is_settled: true }
     }
 
     #[test]

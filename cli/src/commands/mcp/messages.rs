@@ -179,9 +179,5 @@ fn line_of(message: ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
 }
 
 fn written<R: Serialize>(id: RequestId, result: R) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(&JsonRpcResponse {
-        jsonrpc: JsonRpcVersion2_0,
-        id,
-        result,
-    })
+    serde_json::to_vec(&JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result })
 }

@@ -96,10 +96,7 @@ pub(crate) struct Destination {
 impl DestinationFlags {
     /// Returns flags that name a section `[push.NAME]`.
     pub(crate) fn named(name: &str) -> Self {
-        Self {
-            target: Some(name.to_owned()),
-            ..Self::default()
-        }
+        Self { target: Some(name.to_owned()), ..Self::default() }
     }
 
     /// Combines the flags with the section that they name.
@@ -183,18 +180,11 @@ impl DestinationFlags {
 }
 
 fn no_format(name: &str) -> Failure {
-    Failure::usage(format!(
-        "push: {name:?} isn't a format; want one of {}",
-        formats().join(", ")
-    ))
+    Failure::usage(format!("push: {name:?} isn't a format; want one of {}", formats().join(", ")))
 }
 
 fn known(settings: &Settings) -> String {
-    let names: Vec<&str> = settings
-        .targets
-        .iter()
-        .map(|target| target.name.as_str())
-        .collect();
+    let names: Vec<&str> = settings.targets.iter().map(|target| target.name.as_str()).collect();
     match names.is_empty() {
         true => String::new(),
         false => format!(", but {}", names.join(", ")),

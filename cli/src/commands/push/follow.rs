@@ -81,10 +81,7 @@ pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit
         Err(exit) => exit,
         Ok(results) => Exit::of_clusters(&results),
     };
-    let pushed = all.into_iter().map(|one| Pushed {
-        cluster: one.cluster.name,
-        report: one.total,
-    });
+    let pushed = all.into_iter().map(|one| Pushed { cluster: one.cluster.name, report: one.total });
     Ok((pushed.collect(), exit))
 }
 
@@ -104,16 +101,12 @@ async fn begin<'a>(
     let following = Following::new(session, &options, Some(&file))?;
     let is_new = outbox.state().is_none();
     outbox.begin(following.state());
-    let is_bound = outbox
-        .send_to(&plan.destination.text(), plan.has_moved)
-        .map_err(|error| {
-            let flag = plan
-                .name
-                .map_or_else(String::new, |name| format!(" {name}"));
-            file.as_failure(error).helped_by(format!(
-                "another --state, or, if the destination has moved, --moved{flag} once"
-            ))
-        })?;
+    let is_bound = outbox.send_to(&plan.destination.text(), plan.has_moved).map_err(|error| {
+        let flag = plan.name.map_or_else(String::new, |name| format!(" {name}"));
+        file.as_failure(error).helped_by(format!(
+            "another --state, or, if the destination has moved, --moved{flag} once"
+        ))
+    })?;
     if is_new || is_bound {
         file.replace(outbox.to_json()).await?;
     }
@@ -193,13 +186,7 @@ impl<'a> Part<'a> {
     ) -> Result<Self> {
         let progress = Rc::default();
         let first = begin(app, &plan, of.clone(), Rc::clone(&progress)).await?;
-        Ok(Self {
-            app,
-            plan,
-            of,
-            progress,
-            first: Some(first),
-        })
+        Ok(Self { app, plan, of, progress, first: Some(first) })
     }
 
     /// Returns the progress of the push, which changes as the push runs.
@@ -368,8 +355,7 @@ impl Sending<'_> {
 
     fn warn(&self, text: std::fmt::Arguments<'_>) {
         let prefix = &self.prefix;
-        self.app
-            .warn(&self.cluster.name, format_args!("{prefix}{text}"));
+        self.app.warn(&self.cluster.name, format_args!("{prefix}{text}"));
     }
 }
 

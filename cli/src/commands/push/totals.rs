@@ -253,9 +253,7 @@ impl Totals<'_> {
         let export = Export::new(ledger.totals()?, &destination.export(&self.labels))?;
         let notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
         let mut push = Push::new(export, &destination.push(0))?;
-        let carried = carrier
-            .carry(&mut push, shutdown, async |_, _| Ok(()))
-            .await;
+        let carried = carrier.carry(&mut push, shutdown, async |_, _| Ok(())).await;
         let report = push.report();
         let name = &self.cluster.name;
         detail(self.app, name, report);

@@ -90,8 +90,7 @@ impl Subject {
 
     /// Returns the end of a panel's title, such as ` by integration`, for a panel that shows each value of the first dimension.
     fn per(&self) -> String {
-        self.main()
-            .map_or_else(String::new, |name| format!(" by {name}"))
+        self.main().map_or_else(String::new, |name| format!(" by {name}"))
     }
 
     /// Returns an expression for the growth of a counter over a span that ends at the query's time. It subtracts two totals, so
@@ -142,11 +141,7 @@ impl Subject {
                     "{{reason}}".to_owned(),
                     "Filtered by reason".to_owned(),
                 ),
-                false => (
-                    grown(count),
-                    legend.clone(),
-                    format!("{}{per}", self.title(count)),
-                ),
+                false => (grown(count), legend.clone(), format!("{}{per}", self.title(count))),
             };
             let mut panel = Panel::bars(&title, "short");
             for (name, expr) in source.parts(&expr) {
@@ -194,9 +189,7 @@ impl Subject {
         let names = self.variables();
         let scope: Vec<_> = names.iter().map(|name| format!("${name}")).collect();
         let scope = scope.join(",");
-        let by = self
-            .main()
-            .map_or_else(String::new, |name| format!(" by {{{name}}}"));
+        let by = self.main().map_or_else(String::new, |name| format!(" by {{{name}}}"));
         let query =
             |count, by: &str| format!("sum:{}{{{scope}}}{by}.as_count()", self.names.dotted(count));
         let counts = [CountName::Errors, CountName::Filtered, CountName::Success];
@@ -232,24 +225,14 @@ impl Subject {
         let mut widgets: Vec<Value> = counts.into_iter().map(total).collect();
         for count in counts {
             let title = format!("{}{per}", self.title(count));
-            widgets.push(series(
-                title,
-                vec![data("events", query(count, &by))],
-                "events",
-                "bars",
-            ));
+            widgets.push(series(title, vec![data("events", query(count, &by))], "events", "bars"));
         }
         let both = vec![
             data("failed", query(CountName::Errors, &by)),
             data("delivered", query(CountName::Success, &by)),
         ];
         let title = format!("Failed share{per}");
-        widgets.push(series(
-            title,
-            both,
-            "100 * failed / (failed + delivered)",
-            "line",
-        ));
+        widgets.push(series(title, both, "100 * failed / (failed + delivered)", "line"));
         if self.main().is_some() {
             let mut most = data("failed", query(CountName::Errors, &by));
             most["aggregator"] = json!("sum");
@@ -292,10 +275,9 @@ impl Subject {
         );
         let mut write = |lines: String| text.push_str(&lines);
         for span in ["30m", "1h", "6h", "3d"] {
-            for (count, name) in [
-                (CountName::Errors, failed(span)),
-                (CountName::Success, delivered(span)),
-            ] {
+            for (count, name) in
+                [(CountName::Errors, failed(span)), (CountName::Success, delivered(span))]
+            {
                 let grown = self.growth(count, "", span);
                 write(record(&name, &format!("sum by ({by}) (\n{grown}\n)")));
             }
@@ -311,30 +293,9 @@ impl Subject {
             format!("{} / {} > {rate} * {BUDGET}", failed(span), attempted(span))
         };
         for (name, severity, rate, long, short, end) in [
-            (
-                "TallyfoldDeliveryLossFast",
-                "critical",
-                "14.4",
-                "1h",
-                "30m",
-                "in two days",
-            ),
-            (
-                "TallyfoldDeliveryLossSlow",
-                "warning",
-                "6",
-                "6h",
-                "1h",
-                "in five days",
-            ),
-            (
-                "TallyfoldDeliveryLossLong",
-                "info",
-                "1",
-                "3d",
-                "6h",
-                "within the month",
-            ),
+            ("TallyfoldDeliveryLossFast", "critical", "14.4", "1h", "30m", "in two days"),
+            ("TallyfoldDeliveryLossSlow", "warning", "6", "6h", "1h", "in five days"),
+            ("TallyfoldDeliveryLossLong", "info", "1", "3d", "6h", "within the month"),
         ] {
             let expr = format!(
                 "({})\nand ({})\nand {} >= 100",
@@ -522,13 +483,7 @@ impl Source for Counters<'_> {
         let more = |meter: &Meter| format!("increase({}[$__rate_interval])", own(meter));
         let requests = format!("sum by (target, status) ({})", more(&REQUESTS));
         let title = ("Requests", "short");
-        lines(
-            12,
-            title,
-            "{{target}} {{status}}",
-            requests,
-            REQUESTS.help(),
-        );
+        lines(12, title, "{{target}} {{status}}", requests, REQUESTS.help());
         let failures = format!("sum by (code) ({})", more(&FAILURES));
         let title = ("Failed readings", "short");
         lines(8, title, "{{code}}", failures, FAILURES.help());
@@ -537,10 +492,7 @@ impl Source for Counters<'_> {
         lines(8, title, "settled: {{settled}}", readings, REVISIONS.help());
         let contradictions = format!("sum({})", more(&CONTRADICTIONS));
         let stores = format!("sum({})", more(&STORE_FAILURES));
-        let scrapes = format!(
-            "sum(increase({}[$__rate_interval]))",
-            SCRAPE_ERRORS.sample_name()
-        );
+        let scrapes = format!("sum(increase({}[$__rate_interval]))", SCRAPE_ERRORS.sample_name());
         let panel = Panel::lines("Problems", "short")
             .range("contradictory windows", contradictions)
             .range("failed attempts to store", stores)
@@ -568,10 +520,7 @@ impl Source for Sent<'_> {
 
     fn total(&self, count: CountName, span: &str) -> String {
         let name = self.0.names.window(count);
-        format!(
-            "sum without (revision) (sum_over_time({name}{}[{span}]))",
-            self.0.chosen()
-        )
+        format!("sum without (revision) (sum_over_time({name}{}[{span}]))", self.0.chosen())
     }
 
     // `push` sends no sample for a count of 0, so a sum can be empty.
@@ -593,10 +542,7 @@ impl Source for Sent<'_> {
         let edge = format!("${{__to:date:seconds}} - {SETTLE_SECONDS}");
         vec![
             ("", format!("{expr} and on () (vector(time()) <= {edge})")),
-            (
-                " (provisional)",
-                format!("{expr} and on () (vector(time()) > {edge})"),
-            ),
+            (" (provisional)", format!("{expr} and on () (vector(time()) > {edge})")),
         ]
     }
 
@@ -778,10 +724,7 @@ impl Panel {
     fn column(self, title: &str, expr: String) -> Self {
         let mut panel = self.instant(title, expr);
         let mut id = Value::Null;
-        if let Some(last) = panel.0["targets"]
-            .as_array_mut()
-            .and_then(|all| all.last_mut())
-        {
+        if let Some(last) = panel.0["targets"].as_array_mut().and_then(|all| all.last_mut()) {
             last["format"] = json!("table");
             id = last["refId"].clone();
         }

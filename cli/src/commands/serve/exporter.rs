@@ -76,10 +76,7 @@ pub(super) struct Meters {
 impl Meters {
     /// Creates the metrics of an exporter that begins at this time, in milliseconds on the monotonic clock.
     pub(super) fn new(now_ms: u64) -> Self {
-        Self {
-            settled_ms: now_ms,
-            ..Self::default()
-        }
+        Self { settled_ms: now_ms, ..Self::default() }
     }
 
     /// Counts a request that has ended.
@@ -96,9 +93,8 @@ impl Meters {
         // The follow sends requests only while the state is not from the future.
         self.ahead = None;
         // Ignore an error about an expired token if a retry follows: the core replaces the token first.
-        self.trouble = attempt
-            .code
-            .filter(|code| code.kind() != Kind::Auth || attempt.wait_ms.is_none());
+        self.trouble =
+            attempt.code.filter(|code| code.kind() != Kind::Auth || attempt.wait_ms.is_none());
     }
 
     /// Records that the state could not be stored. Returns whether this is the first failure since the state was last stored.
@@ -127,17 +123,10 @@ impl Exporter {
                 }
                 FollowEvent::Ahead(error) => {
                     let failure = self.file.as_failure(error);
-                    if self
-                        .meters
-                        .borrow_mut()
-                        .ahead
-                        .replace(failure.text.clone())
-                        .is_none()
-                    {
+                    if self.meters.borrow_mut().ahead.replace(failure.text.clone()).is_none() {
                         let text =
                             "the totals do not change until the clock has reached their time";
-                        app.stderr
-                            .error(format_args!("{}: {failure}; {text}", self.name));
+                        app.stderr.error(format_args!("{}: {failure}; {text}", self.name));
                     }
                     if shutdown.unless_begun(sleep(PAUSE)).await.is_none() {
                         break;
@@ -145,17 +134,12 @@ impl Exporter {
                     continue;
                 }
                 FollowEvent::Failed(window, error) => {
-                    *self
-                        .meters
-                        .borrow_mut()
-                        .failures
-                        .entry(error.code().as_str())
-                        .or_default() += 1;
+                    *self.meters.borrow_mut().failures.entry(error.code().as_str()).or_default() +=
+                        1;
                     app.warn_unread(&self.name, window, &Failure::from(error));
                 }
                 FollowEvent::Revision(revision) => {
-                    self.add(app, &revision, following.state(), shutdown)
-                        .await?
+                    self.add(app, &revision, following.state(), shutdown).await?
                 }
             }
         }
@@ -206,8 +190,7 @@ impl Exporter {
             };
             if self.meters.borrow_mut().note_unstored(&failure) {
                 let text = "the totals do not change until the state can be stored";
-                app.stderr
-                    .error(format_args!("{}: {failure}; {text}", self.name));
+                app.stderr.error(format_args!("{}: {failure}; {text}", self.name));
             }
             if shutdown.unless_begun(sleep(PAUSE)).await.is_none() {
                 return false;
@@ -222,31 +205,17 @@ impl Exporter {
             return Some(text.clone());
         }
         if let Some(code) = meters.trouble.filter(|code| code.kind() == Kind::Auth) {
-            return Some(format!(
-                "the service refuses the credentials ({})",
-                code.as_str()
-            ));
+            return Some(format!("the service refuses the credentials ({})", code.as_str()));
         }
-        let ms = self
-            .clock
-            .now()
-            .monotonic_ms
-            .saturating_sub(meters.settled_ms);
+        let ms = self.clock.now().monotonic_ms.saturating_sub(meters.settled_ms);
         if meters.is_done || ms <= stale_ms {
             let code = meters.trouble.filter(|_| meters.revisions == [0, 0])?;
             let code = code.as_str();
-            return Some(format!(
-                "nothing has been read yet; the last request failed ({code})"
-            ));
+            return Some(format!("nothing has been read yet; the last request failed ({code})"));
         }
-        let why = meters
-            .trouble
-            .map(|code| format!("; the last request failed ({})", code.as_str()));
-        Some(format!(
-            "no window has settled for {} s{}",
-            ms / 1000,
-            why.unwrap_or_default()
-        ))
+        let why =
+            meters.trouble.map(|code| format!("; the last request failed ({})", code.as_str()));
+        Some(format!("no window has settled for {} s{}", ms / 1000, why.unwrap_or_default()))
     }
 
     /// Adds the totals to a scrape.
@@ -346,10 +315,8 @@ pub(super) const REQUESTS: Meter = Meter::counter(
     "tallyfold_exporter_requests",
     "Requests to the service by target and status; none if there was no response",
 );
-const RETRIES: Meter = Meter::counter(
-    "tallyfold_exporter_retries",
-    "Requests to the service that were sent again",
-);
+const RETRIES: Meter =
+    Meter::counter("tallyfold_exporter_retries", "Requests to the service that were sent again");
 pub(super) const FAILURES: Meter = Meter::counter(
     "tallyfold_exporter_reading_failures",
     "Failed attempts to read a window, by error code",
@@ -362,10 +329,8 @@ pub(super) const CONTRADICTIONS: Meter = Meter::counter(
     "tallyfold_exporter_contradictory_windows",
     "Settled windows whose reported totals differ from the sums of their counts",
 );
-pub(super) const STORE_FAILURES: Meter = Meter::counter(
-    "tallyfold_exporter_store_failures",
-    "Failed attempts to store the totals",
-);
+pub(super) const STORE_FAILURES: Meter =
+    Meter::counter("tallyfold_exporter_store_failures", "Failed attempts to store the totals");
 pub(super) const TOKEN_AGE: Meter = Meter::seconds(
     "tallyfold_exporter_token_age_seconds",
     "Time since the last token was obtained",
@@ -382,13 +347,7 @@ pub(super) const HEALTHY: Meter = Meter::gauge(
     "tallyfold_exporter_healthy",
     "Whether windows settle, and the service accepts the credentials: 1 or 0",
 );
-pub(super) const SCRAPE_ERRORS: Meter = Meter::counter(
-    "tallyfold_exporter_scrape_errors",
-    "Scrapes that could not be answered",
-);
-pub(super) const BUILD: Meter = Meter(
-    "tallyfold_exporter_build",
-    FamilyKind::Info,
-    "",
-    "The version of this program",
-);
+pub(super) const SCRAPE_ERRORS: Meter =
+    Meter::counter("tallyfold_exporter_scrape_errors", "Scrapes that could not be answered");
+pub(super) const BUILD: Meter =
+    Meter("tallyfold_exporter_build", FamilyKind::Info, "", "The version of this program");

@@ -6,11 +6,7 @@ use crate::arguments::given::Raw;
 use crate::config::template::template;
 
 fn found(text: impl AsRef<[u8]>) -> Found {
-    Found {
-        path: "t.toml".into(),
-        bytes: text.as_ref().to_vec(),
-        distrust: None,
-    }
+    Found { path: "t.toml".into(), bytes: text.as_ref().to_vec(), distrust: None }
 }
 
 fn wrong(text: &str) -> String {
@@ -24,10 +20,7 @@ fn wrong(text: &str) -> String {
 fn check_all(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let wrong = wrong(text);
-        assert!(
-            wrong.starts_with(expected),
-            "{text}\n  is:     {wrong}\n  wanted: {expected}"
-        );
+        assert!(wrong.starts_with(expected), "{text}\n  is:     {wrong}\n  wanted: {expected}");
         assert!(!wrong.contains("canary"), "{wrong}");
     }
 }
@@ -51,18 +44,12 @@ fn an_unknown_key_is_reported_with_the_nearest_known_key() {
             "[cluster.eu]\nhost_tokens = true",
             "t.toml:2:1: cluster.eu.host_tokens: there is no such key",
         ),
-        (
-            "[clusters.eu]",
-            "t.toml:1:2: clusters: there is no such key; did you mean cluster?",
-        ),
+        ("[clusters.eu]", "t.toml:1:2: clusters: there is no such key; did you mean cluster?"),
         (
             "[prometheus]",
             "t.toml:1:2: prometheus: there is no such key; want one of defaults, cluster, push",
         ),
-        (
-            "client_secret = 'canary'",
-            "t.toml:1:1: client_secret: this is in no section",
-        ),
+        ("client_secret = 'canary'", "t.toml:1:1: client_secret: this is in no section"),
         (
             "[cluster.eu.limits]\ndepht = 3",
             "t.toml:2:1: cluster.eu.limits.depht: there is no such key; did you mean depth?",
@@ -93,46 +80,22 @@ fn values_of_the_wrong_type_are_refused() {
             "[cluster]\ntimeout = 'canary'",
             "t.toml:2:1: cluster.timeout: want a section with a name: [cluster.NAME]",
         ),
-        (
-            "[[cluster.eu]]\ntimeout = '1s'",
-            "t.toml:1:11: cluster.eu: want a section with a name",
-        ),
+        ("[[cluster.eu]]\ntimeout = '1s'", "t.toml:1:11: cluster.eu: want a section with a name"),
         (
             "[push]\nurl = 'canary'",
             "t.toml:2:1: push.url: want a section with a name: [push.NAME], such as [push.prometheus]",
         ),
-        (
-            "defaults = 3",
-            "t.toml:1:1: defaults: want a section of settings",
-        ),
-        (
-            "[cluster.\"\"]",
-            "t.toml:1:10: cluster.\"\": want a name of 1 to 64",
-        ),
-        (
-            "[cluster.'a.b']",
-            "t.toml:1:10: cluster.\"a.b\": want a name of 1 to 64",
-        ),
-        (
-            "[defaults]\nclient_id = 3",
-            "t.toml:2:1: defaults.client_id: want text",
-        ),
-        (
-            "[defaults]\nmax_retries = '3'",
-            "t.toml:2:1: defaults.max_retries: want a whole number",
-        ),
-        (
-            "[defaults]\nmax_retries = 3.0",
-            "t.toml:2:1: defaults.max_retries: want a whole number",
-        ),
+        ("defaults = 3", "t.toml:1:1: defaults: want a section of settings"),
+        ("[cluster.\"\"]", "t.toml:1:10: cluster.\"\": want a name of 1 to 64"),
+        ("[cluster.'a.b']", "t.toml:1:10: cluster.\"a.b\": want a name of 1 to 64"),
+        ("[defaults]\nclient_id = 3", "t.toml:2:1: defaults.client_id: want text"),
+        ("[defaults]\nmax_retries = '3'", "t.toml:2:1: defaults.max_retries: want a whole number"),
+        ("[defaults]\nmax_retries = 3.0", "t.toml:2:1: defaults.max_retries: want a whole number"),
         (
             "[defaults]\ndangerously_allow_http = 'true'",
             "t.toml:2:1: defaults.dangerously_allow_http: want true or false",
         ),
-        (
-            "[defaults]\ntimeout = 30",
-            "t.toml:2:1: defaults.timeout: want a length of time such as",
-        ),
+        ("[defaults]\ntimeout = 30", "t.toml:2:1: defaults.timeout: want a length of time such as"),
         (
             "[defaults]\ndefault_token_lifetime = 30",
             "t.toml:2:1: defaults.default_token_lifetime: want a length of time in whole seconds",
@@ -149,10 +112,7 @@ fn values_of_the_wrong_type_are_refused() {
             "[defaults]\ntolerate = [1979-05-27]",
             "t.toml:2:1: defaults.tolerate: want an array of texts",
         ),
-        (
-            "[defaults]\nheaders = 'canary'",
-            "t.toml:2:1: defaults.headers: want texts by names",
-        ),
+        ("[defaults]\nheaders = 'canary'", "t.toml:2:1: defaults.headers: want texts by names"),
         (
             "[defaults]\nheaders = { x-team = 3 }",
             "t.toml:2:13: defaults.headers.x-team: want one of { env = ",
@@ -165,22 +125,10 @@ fn values_of_the_wrong_type_are_refused() {
             "[defaults]\nheaders = { x-team = {} }",
             "t.toml:2:13: defaults.headers.x-team: want one of { env = ",
         ),
-        (
-            "[defaults]\nlimits = 3",
-            "t.toml:2:1: defaults.limits: want a table of settings",
-        ),
-        (
-            "[defaults]\nlabels = { a = 3 }",
-            "t.toml:2:12: defaults.labels.a: want text",
-        ),
-        (
-            "[defaults]\nca_file = ''",
-            "t.toml:2:1: defaults.ca_file: want the path of a file",
-        ),
-        (
-            "[defaults]\nproxy = false",
-            "t.toml:2:1: defaults.proxy: want an address",
-        ),
+        ("[defaults]\nlimits = 3", "t.toml:2:1: defaults.limits: want a table of settings"),
+        ("[defaults]\nlabels = { a = 3 }", "t.toml:2:12: defaults.labels.a: want text"),
+        ("[defaults]\nca_file = ''", "t.toml:2:1: defaults.ca_file: want the path of a file"),
+        ("[defaults]\nproxy = false", "t.toml:2:1: defaults.proxy: want an address"),
         (
             "[defaults]\nclient_secret_command = []",
             "t.toml:2:1: defaults.client_secret_command: want a command",
@@ -231,10 +179,7 @@ fn errors_of_the_core_are_reported_with_their_place() {
             "[cluster.eu]\nlabels = { \"a b\" = 'canary' }",
             "t.toml:2:12: cluster.eu.labels.\"a b\": \"a b\" isn't a valid label name",
         ),
-        (
-            "[push.a]\nformat = 'otlp'",
-            "t.toml:1:7: push.a: url is missing",
-        ),
+        ("[push.a]\nformat = 'otlp'", "t.toml:1:7: push.a: url is missing"),
         (
             "[push.a]\nurl = 'https://a.example'",
             "t.toml:1:7: push.a: format is missing; want one of openmetrics, remote-write,",
@@ -310,11 +255,7 @@ fn clusters_override_the_defaults_and_keep_the_order_of_the_file() {
          [defaults]\nclient_secret_env = 'A'\ntimeout = '1s'\nheaders = { x-a = '1', x-b = '1' }\nlabels = { a = '1' }\n\
          [cluster.eu]\ntimeout = '2s'\nheaders = { X-B = '2' }\nlabels = { b = '2' }\n",
     );
-    let names: Vec<&str> = written
-        .clusters
-        .iter()
-        .map(|cluster| cluster.name.as_str())
-        .collect();
+    let names: Vec<&str> = written.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     assert_eq!(names, ["us", "eu"]);
     let text = |cluster: usize, table: Option<&str>, name: &str| {
         let given = &written.clusters[cluster].given;
@@ -336,10 +277,7 @@ fn clusters_override_the_defaults_and_keep_the_order_of_the_file() {
     assert_eq!(text(1, Some("labels"), "a").as_deref(), Some("1"));
     assert_eq!(text(1, Some("labels"), "b").as_deref(), Some("2"));
     let source = |cluster: usize| {
-        let setting = written.clusters[cluster]
-            .given
-            .get("client_secret")
-            .unwrap();
+        let setting = written.clusters[cluster].given.get("client_secret").unwrap();
         setting.origin.to_string()
     };
     assert_eq!(source(0), "t.toml:2:1: cluster.us.client_secret_file");
@@ -370,10 +308,7 @@ fn paths_are_relative_to_the_configuration() {
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "canary\n").unwrap();
     let text = "[defaults]\nca_file = 'ca.pem'\n[cluster.eu]\nclient_secret_file = 'secret'";
-    let found = Found {
-        path: folder.path().join("t.toml"),
-        ..found(text)
-    };
+    let found = Found { path: folder.path().join("t.toml"), ..found(text) };
     let mode = |mode| std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(mode));
     let client = |written: &Written| {
         let setting = written.clusters[0].given.get("client_secret");
@@ -388,9 +323,7 @@ fn paths_are_relative_to_the_configuration() {
     mode(0o640).unwrap();
     let failure = client(&read(&found).unwrap()).unwrap_err();
     assert!(
-        failure
-            .text
-            .contains("t.toml:4:1: cluster.eu.client_secret_file: other users can access"),
+        failure.text.contains("t.toml:4:1: cluster.eu.client_secret_file: other users can access"),
         "{failure}"
     );
     assert!(!failure.text.contains("canary"), "{failure}");
@@ -426,11 +359,7 @@ fn message(bytes: &[u8]) -> String {
 
 fn check_hidden(bytes: &[u8]) {
     let message = message(bytes);
-    assert!(
-        !message.contains(CANARY),
-        "{message}\n{}",
-        String::from_utf8_lossy(bytes)
-    );
+    assert!(!message.contains(CANARY), "{message}\n{}", String::from_utf8_lossy(bytes));
 }
 
 /// Returns the template with all settings uncommented and a secret in place of each text.
@@ -469,9 +398,7 @@ fn value() -> impl Strategy<Value = String> {
             prop::collection::vec(inner.clone(), 0..4)
                 .prop_map(|items| format!("[{}]", items.join(", "))),
             prop::collection::vec((name(), inner), 0..4).prop_map(|pairs| {
-                let pairs = pairs
-                    .iter()
-                    .map(|(name, value)| format!("{name} = {value}"));
+                let pairs = pairs.iter().map(|(name, value)| format!("{name} = {value}"));
                 format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
             }),
         ]
@@ -524,9 +451,7 @@ fn section() -> impl Strategy<Value = String> {
         "",
     ]);
     (head, prop::collection::vec((name(), value()), 0..4)).prop_map(|(head, pairs)| {
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}\n"));
+        let pairs = pairs.iter().map(|(name, value)| format!("{name} = {value}\n"));
         format!("{head}\n{}", pairs.collect::<String>())
     })
 }
@@ -573,20 +498,14 @@ fn large_configurations_are_read_quickly() {
     for text in [
         format!("[cluster.eu]\n{}", "#\n".repeat(mega / 2)),
         format!("[cluster.{key}]\n{}", "a=1\n".repeat(mega / 8)),
-        (0..mega / 32)
-            .map(|at| format!("[cluster.c{at}]\n"))
-            .collect(),
+        (0..mega / 32).map(|at| format!("[cluster.c{at}]\n")).collect(),
         format!(
             "[cluster.eu.labels]\n{}",
-            (0..mega / 16)
-                .map(|at| format!("l{at} = ''\n"))
-                .collect::<String>()
+            (0..mega / 16).map(|at| format!("l{at} = ''\n")).collect::<String>()
         ),
         format!(
             "[cluster.eu]\nlabels = {{ é{} }}\n",
-            (0..mega / 64)
-                .map(|at| format!("l{at} = '', "))
-                .collect::<String>()
+            (0..mega / 64).map(|at| format!("l{at} = '', ")).collect::<String>()
         )
         .replace('é', "x = 'é', "),
         format!("[cluster.eu.{key}]\n"),

@@ -31,12 +31,8 @@ enum Column {
 }
 
 /// The columns that a narrow screen omits, in this order.
-const OMITTED_FIRST: [Column; 4] = [
-    Column::Rate,
-    Column::Delivered,
-    Column::Filtered,
-    Column::Rank,
-];
+const OMITTED_FIRST: [Column; 4] =
+    [Column::Rate, Column::Delivered, Column::Filtered, Column::Rank];
 
 /// The width that the column of names keeps on a narrow screen.
 const SHORT_NAME: usize = 12;
@@ -72,9 +68,7 @@ pub(super) fn draw(
     let selected = state.position(rows);
     // Scroll so that the selected row is in the middle, except near the ends of the list.
     let first = match look.is_live {
-        true => selected
-            .saturating_sub(visible / 2)
-            .min(rows.len().saturating_sub(visible)),
+        true => selected.saturating_sub(visible / 2).min(rows.len().saturating_sub(visible)),
         false => 0,
     };
     let shown = rows.iter().zip(&names).enumerate().skip(first);
@@ -112,10 +106,7 @@ pub(super) fn draw(
         let text = sign(*stage).repeat(columns.window_width);
         Span::styled(text, look.stage(*stage))
     });
-    let above_windows = Rect {
-        x: area.x + columns.start_of_windows(),
-        ..line_of(area, HEAD - 1)
-    };
+    let above_windows = Rect { x: area.x + columns.start_of_windows(), ..line_of(area, HEAD - 1) };
     TextLine::from_iter(signs).render(above_windows.intersection(area), buffer);
     match rows.is_empty() {
         true => {
@@ -198,22 +189,14 @@ impl Columns {
             }
         }
         let left = room.saturating_sub(taken(&widths) + 1);
-        let name = left
-            .saturating_sub(windows)
-            .clamp(SHORT_NAME, longest.max(SHORT_NAME))
-            .min(left);
+        let name =
+            left.saturating_sub(windows).clamp(SHORT_NAME, longest.max(SHORT_NAME)).min(left);
         let left = left - name;
         let window_width = (left / windows.max(1)).clamp(1, WIDEST_WINDOW);
-        let after_rank = widths
-            .iter()
-            .take_while(|(column, _)| *column == Column::Rank);
+        let after_rank = widths.iter().take_while(|(column, _)| *column == Column::Rank);
         widths.insert(after_rank.count(), (Column::Name, name));
         widths.push((Column::Windows, left));
-        Self {
-            widths,
-            windows: windows.min(left / window_width),
-            window_width,
-        }
+        Self { widths, windows: windows.min(left / window_width), window_width }
     }
 
     fn has(&self, wanted: Column) -> bool {
@@ -260,22 +243,10 @@ fn numbers(rows: &[&Line]) -> Vec<(Column, usize)> {
     vec![
         (Column::Rank, MARK.len() + rows.len().to_string().len()),
         (Column::Errors, widest(7, &|row| number(row.sums.errors))),
-        (
-            Column::Change,
-            widest(7, &|row| signed(row.change.unwrap_or(0))),
-        ),
-        (
-            Column::Filtered,
-            widest(9, &|row| number(row.sums.filtered)),
-        ),
-        (
-            Column::Delivered,
-            widest(10, &|row| number(row.sums.success)),
-        ),
-        (
-            Column::Rate,
-            widest(6, &|row| percent(row.sums.error_rate())),
-        ),
+        (Column::Change, widest(7, &|row| signed(row.change.unwrap_or(0)))),
+        (Column::Filtered, widest(9, &|row| number(row.sums.filtered))),
+        (Column::Delivered, widest(10, &|row| number(row.sums.success))),
+        (Column::Rate, widest(6, &|row| percent(row.sums.error_rate()))),
     ]
 }
 
@@ -306,11 +277,7 @@ pub(super) fn draw_panel(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let body = Rect {
-        y: area.y + 1,
-        height: area.height - 1,
-        ..area
-    };
+    let body = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let [windows_area, changes_area] =
         Layout::horizontal([Constraint::Length(WINDOWS_WIDTH), Constraint::Fill(1)])
             .spacing(4)
@@ -340,9 +307,7 @@ fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffe
         let stage = stages[position];
         let time = window(start, start + history.step_ms());
         let time = Cell::new(format!("{time} {}", sign(stage))).style(look.stage(stage));
-        let before = position
-            .checked_sub(1)
-            .and_then(|before| row.windows[before]);
+        let before = position.checked_sub(1).and_then(|before| row.windows[before]);
         let counts = row.windows[position].map(|counts| {
             let change = before.map(|before| i128::from(counts.errors) - i128::from(before.errors));
             [
@@ -355,25 +320,13 @@ fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffe
         let counts = counts.into_iter().flatten().take(numbers).map(right);
         Row::new(std::iter::once(time).chain(counts))
     });
-    let names = [
-        "errors",
-        "change",
-        "filtered",
-        delivered(state.title.metric),
-    ];
+    let names = ["errors", "change", "filtered", delivered(state.title.metric)];
     let names = names.into_iter().take(numbers).map(right);
     let header = Row::new(std::iter::once(Cell::new("window")).chain(names));
     let widths = std::iter::repeat_n(Constraint::Length(NUMBER_WIDTH), numbers);
     let widths = std::iter::once(Constraint::Length(TIME_WIDTH)).chain(widths);
-    let area = Rect {
-        width: room,
-        ..area
-    };
-    Widget::render(
-        Table::new(lines, widths).header(header.style(HEADER)),
-        area,
-        buffer,
-    );
+    let area = Rect { width: room, ..area };
+    Widget::render(Table::new(lines, widths).header(header.style(HEADER)), area, buffer);
 }
 
 /// Draws the rows with the largest changes of errors between the two newest windows.
@@ -406,17 +359,10 @@ fn changes(state: &State, rows: &[&Line], look: Look, area: Rect, buffer: &mut B
         };
         let (before, after) = (number(errors(1).into()), number(errors(0).into()));
         let text = format!("{}: {before} → {after}", name_of(row));
-        Row::new([
-            right(signed(change)).style(look.change(change)),
-            Cell::new(fit(&text, room)),
-        ])
+        Row::new([right(signed(change)).style(look.change(change)), Cell::new(fit(&text, room))])
     });
     let [_, lines_area] =
         Layout::vertical([Constraint::Length(2), Constraint::Fill(1)]).areas(area);
     let widths = [Constraint::Length(TIME_WIDTH), Constraint::Fill(1)];
-    Widget::render(
-        Table::new(lines, widths).column_spacing(2),
-        lines_area,
-        buffer,
-    );
+    Widget::render(Table::new(lines, widths).column_spacing(2), lines_area, buffer);
 }

@@ -88,14 +88,9 @@ pub(super) fn both(
         0 => 0,
         taken => taken as u16 + 2,
     };
-    let room = Rect {
-        width: line.width.saturating_sub(taken),
-        ..line
-    };
+    let room = Rect { width: line.width.saturating_sub(taken), ..line };
     left(room, at_left, left_style, buffer);
-    Line::from(Span::styled(at_right, right_style))
-        .right_aligned()
-        .render(line, buffer);
+    Line::from(Span::styled(at_right, right_style)).right_aligned().render(line, buffer);
 }
 
 /// Truncates a text to at most `columns`; a truncated text ends with `…`. For names, [`fit`](crate::output::safe::fit)
@@ -186,10 +181,7 @@ pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
     }
     let height = u128::from(count) * 8;
     let level = height.div_ceil(u128::from(highest.max(count)));
-    usize::try_from(level - 1)
-        .ok()
-        .and_then(|level| BARS.get(level))
-        .unwrap_or(&BARS[7])
+    usize::try_from(level - 1).ok().and_then(|level| BARS.get(level)).unwrap_or(&BARS[7])
 }
 
 /// Returns the mark above a window of this stage.
@@ -227,10 +219,7 @@ mod tests {
         ] {
             assert_eq!(number(value), expected);
         }
-        assert_eq!(
-            [0, 5_000, -5_000].map(signed),
-            ["0", "+5,000", "-5,000"].map(str::to_owned)
-        );
+        assert_eq!([0, 5_000, -5_000].map(signed), ["0", "+5,000", "-5,000"].map(str::to_owned));
         assert_eq!(percent(Some(1.0)), "100.00%");
         assert_eq!(percent(Some(0.000_01)), "<0.01%");
         assert_eq!(percent(None), "");

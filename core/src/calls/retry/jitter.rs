@@ -74,9 +74,8 @@ mod tests {
 
     fn range(retry: u32, longest_ms: u64, floor_ms: u64) -> (u64, u64) {
         let mut jitter = Jitter::new(7);
-        let waits: Vec<u64> = (0..200_000)
-            .map(|_| jitter.wait_ms(retry, longest_ms, floor_ms))
-            .collect();
+        let waits: Vec<u64> =
+            (0..200_000).map(|_| jitter.wait_ms(retry, longest_ms, floor_ms)).collect();
         let ends = (waits.iter().min(), waits.iter().max());
         (*ends.0.unwrap_or(&0), *ends.1.unwrap_or(&0))
     }
@@ -110,9 +109,7 @@ mod tests {
         let pause = |number, longest_ms, paid| {
             let mut jitter = Jitter::new(7);
             let waits = (0..200_000).map(|_| jitter.pause_ms(number, longest_ms, paid, 0));
-            waits.fold((u64::MAX, 0), |(least, most), ms| {
-                (least.min(ms), most.max(ms))
-            })
+            waits.fold((u64::MAX, 0), |(least, most), ms| (least.min(ms), most.max(ms)))
         };
         assert_eq!(pause(1, NEVER_MS, true), (250, 500));
         assert_eq!(pause(9, 0, true), (250, 500));

@@ -40,10 +40,7 @@ mod tests {
     use crate::time::now::Now;
 
     fn at(monotonic_ms: u64) -> Now {
-        Now {
-            monotonic_ms,
-            unix_ms: 0,
-        }
+        Now { monotonic_ms, unix_ms: 0 }
     }
 
     #[test]

@@ -27,10 +27,7 @@ use crate::time::timestamp::Timestamp;
 use crate::time::window::{Window, uncovered};
 use crate::wire::json::writer::json_of;
 
-const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-checkpoint/3",
-    what: "checkpoint",
-};
+const KIND: DocumentKind = DocumentKind { format: "tallyfold-checkpoint/3", what: "checkpoint" };
 
 /// Once the windows of a segment take more bytes than this, the next window goes into a new
 /// segment.
@@ -57,17 +54,8 @@ impl fmt::Debug for Segment {
 
 /// The fields of a segment, and the fields of its query.
 const SEGMENT: [&str; 6] = ["format", "digest", "query", "segment", "parts", "table"];
-const QUERY: [&str; 9] = [
-    "cluster",
-    "metric",
-    "start",
-    "end",
-    "dimensions",
-    "group_by",
-    "window",
-    "keep",
-    "part",
-];
+const QUERY: [&str; 9] =
+    ["cluster", "metric", "start", "end", "dimensions", "group_by", "window", "keep", "part"];
 /// The fields in which the stored query may differ: the range.
 const RANGE: [&str; 2] = ["start", "end"];
 
@@ -231,15 +219,8 @@ impl Journal {
             }
             is_first = false;
             self.unsaved.pop_front();
-            if let Some(Open {
-                holds:
-                    Holds::Windows {
-                        windows,
-                        bytes,
-                        totals,
-                    },
-                ..
-            }) = self.open.first_mut()
+            if let Some(Open { holds: Holds::Windows { windows, bytes, totals }, .. }) =
+                self.open.first_mut()
             {
                 let after = windows.partition_point(|other| *other < part.window);
                 windows.insert(after, part.window);
@@ -251,10 +232,7 @@ impl Journal {
         let Holds::Windows { windows, .. } = &open.holds else {
             return None;
         };
-        let parts: Vec<&Part> = windows
-            .iter()
-            .filter_map(|window| ledger.part(*window))
-            .collect();
+        let parts: Vec<&Part> = windows.iter().filter_map(|window| ledger.part(*window)).collect();
         Some(self.segment(open.number, &parts, ledger))
     }
 
@@ -272,17 +250,10 @@ impl Journal {
         let json = KIND.write(&json_of(&SavedSegment {
             query: &self.query,
             segment: number,
-            parts: parts
-                .iter()
-                .filter(is_part)
-                .map(|part| part.window.start())
-                .collect(),
+            parts: parts.iter().filter(is_part).map(|part| part.window.start()).collect(),
             table: SavedTable::of_windows(ledger.subject(), parts),
         }));
-        Segment {
-            name: segment_name(number),
-            json,
-        }
+        Segment { name: segment_name(number), json }
     }
 
     /// The name of the stored segment that is loaded next.
@@ -301,9 +272,7 @@ impl Journal {
             let message = format!("want {expected}: load each segment once, in order");
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }
-        let parts = self
-            .parts_of(json, ledger)
-            .map_err(|error| in_segment(error, name))?;
+        let parts = self.parts_of(json, ledger).map_err(|error| in_segment(error, name))?;
         self.take_up(parts, ledger);
         self.next += 1;
         Ok(())
@@ -314,11 +283,7 @@ impl Journal {
         let segment = Stored::read(json, KIND, &SEGMENT)?;
         let query =
             segment.check_query(&json_of(&self.query), &QUERY, &RANGE, &self.fingerprint)?;
-        segment.check(
-            "$.segment",
-            segment.field("segment"),
-            &self.next.to_string(),
-        )?;
+        segment.check("$.segment", segment.field("segment"), &self.next.to_string())?;
         let [start, end] = RANGE.map(|name| query.written(name).unwrap_or_default());
         let range = Window::parse(start.trim_matches('"'), end.trim_matches('"'))
             .map_err(|error| segment.wrong("$.query.start", error.message(), start))?;
@@ -327,10 +292,7 @@ impl Journal {
         let table = segment.table()?;
         let table = table.as_ref();
         if table.is_some_and(|table| table.subject != *ledger.subject()) {
-            return Err(invalid(
-                "$.table",
-                "want a table with the counts of this query",
-            ));
+            return Err(invalid("$.table", "want a table with the counts of this query"));
         }
         let parts = table.map(|table| table.parts.clone()).unwrap_or_default();
         for (index, part) in parts.iter().enumerate() {
@@ -372,10 +334,7 @@ impl Journal {
         }
         // If a segment also has other windows, writing it again would lose them.
         if let Some(step) = step.filter(|_| is_used) {
-            self.open.push(Open {
-                number,
-                holds: Holds::Step(step),
-            });
+            self.open.push(Open { number, holds: Holds::Step(step) });
         }
     }
 }
@@ -399,16 +358,13 @@ fn check_window(window: Window, plan: &Plan, keep: Keep, is_part: bool) -> Resul
     if !uncovered(window, &mut plan.overlapping(window)).is_empty() {
         return Err(format!("{window:?} is in no window of the plan"));
     }
-    let mut around = plan
-        .overlapping(window)
-        .map(|own| keep.around(own, plan.range()).unwrap_or(own));
+    let mut around =
+        plan.overlapping(window).map(|own| keep.around(own, plan.range()).unwrap_or(own));
     if !around.all(|around| around.contains(window)) {
         return Err(format!("{window:?} is more than what is kept together"));
     }
     if is_part == is_of_whole_windows(window, plan) {
-        return Err(format!(
-            "{window:?} is neither a window of the plan nor a stored part"
-        ));
+        return Err(format!("{window:?} is neither a window of the plan nor a stored part"));
     }
     Ok(())
 }

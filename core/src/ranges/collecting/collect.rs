@@ -132,11 +132,7 @@ impl Machine {
     pub fn collect(&self, options: CollectOptions) -> Result<Collect> {
         if options.concurrency == 0 {
             let message = "want 1 worker or more";
-            return Err(Error::argument(
-                "concurrency",
-                Code::InvalidArgument,
-                message,
-            ));
+            return Err(Error::argument("concurrency", Code::InvalidArgument, message));
         }
         let query = QueryOptions {
             start: options.start,
@@ -164,11 +160,7 @@ impl Machine {
             concurrency: options.concurrency,
             finest: options.finest,
             settle_ms: options.settle_ms,
-            probing: if options.probe {
-                Probing::Wanted
-            } else {
-                Probing::Over
-            },
+            probing: if options.probe { Probing::Wanted } else { Probing::Over },
             under_way: Vec::new(),
             assigned: Vec::new(),
             failed_elsewhere: 0,
@@ -214,12 +206,7 @@ impl Collect {
         if self.has_ended() || self.outages.has_scout() {
             return self.wait();
         }
-        let Self {
-            probing,
-            ledger,
-            query,
-            ..
-        } = self;
+        let Self { probing, ledger, query, .. } = self;
         let mut step = match probing.next(ledger, query, self.settle_ms, now) {
             Some(step) => step,
             None => self.begin(now),
@@ -294,11 +281,7 @@ impl Collect {
             }
             windows.push(next);
         }
-        let assignment = Assignment {
-            task: self.next_task,
-            range,
-            windows: windows.len() as u32,
-        };
+        let assignment = Assignment { task: self.next_task, range, windows: windows.len() as u32 };
         self.next_task = self.next_task.wrapping_add(1);
         self.assigned.push((assignment, windows));
         Some(assignment)
@@ -328,9 +311,7 @@ impl Collect {
             self.check_memory();
         }
         let (_, windows) = self.assigned.swap_remove(position);
-        let gaps = windows
-            .iter()
-            .flat_map(|window| self.ledger.gaps_in(*window));
+        let gaps = windows.iter().flat_map(|window| self.ledger.gaps_in(*window));
         let gaps: Vec<Window> = gaps.collect();
         if again {
             self.ledger.put_back(&gaps);
@@ -377,18 +358,8 @@ impl Collect {
         let share = self.share(is_large);
         let task = self.next_task;
         self.next_task = self.next_task.wrapping_add(1);
-        self.under_way.push(UnderWay {
-            task,
-            window,
-            asked_at: now,
-            is_check,
-            share,
-        });
-        CollectStep::Drive(Drive {
-            task,
-            window,
-            call: self.query.call_within(window, share),
-        })
+        self.under_way.push(UnderWay { task, window, asked_at: now, is_check, share });
+        CollectStep::Drive(Drive { task, window, call: self.query.call_within(window, share) })
     }
 
     /// How many bytes of the memory limit a table under way may take.
@@ -441,15 +412,8 @@ impl Collect {
             return self.settle_probe(task, call, now);
         }
         let position = self.under_way.iter().position(|other| other.task == task);
-        let UnderWay {
-            window,
-            asked_at,
-            is_check,
-            share,
-            ..
-        } = self
-            .under_way
-            .swap_remove(position.ok_or_else(unknown_task)?);
+        let UnderWay { window, asked_at, is_check, share, .. } =
+            self.under_way.swap_remove(position.ok_or_else(unknown_task)?);
         self.outages.settle(task, call);
         Ok(match self.query.outcome(call, window) {
             WindowResult::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {

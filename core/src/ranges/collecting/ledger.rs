@@ -245,11 +245,7 @@ impl Ledger {
             Origin::Stored | Origin::Read => self.plan.overlapping(part.window).count() as u64,
             Origin::Given => 1,
         };
-        let reading = Reading {
-            part,
-            origin,
-            windows,
-        };
+        let reading = Reading { part, origin, windows };
         self.replace(overlapped, reading);
         if self.loose >= 2 * PACKED_TOGETHER {
             self.pack();
@@ -262,20 +258,13 @@ impl Ledger {
             return;
         };
         let both = [one, other];
-        if both
-            .iter()
-            .any(|of| of.origin == Origin::Given || !around.contains(of.window()))
-        {
+        if both.iter().any(|of| of.origin == Origin::Given || !around.contains(of.window())) {
             return;
         }
         let Some(part) = one.part.joined(&other.part, self.subject.dimensions.len()) else {
             return;
         };
-        let joined = Reading {
-            part,
-            origin: Origin::Read,
-            windows: one.windows + other.windows,
-        };
+        let joined = Reading { part, origin: Origin::Read, windows: one.windows + other.windows };
         self.replace(first..first + 2, joined);
     }
 
@@ -301,8 +290,7 @@ impl Ledger {
 
     /// The place of the first reading that does not end before a window.
     fn place_of(&self, window: Window) -> usize {
-        self.known
-            .partition_point(|reading| reading.window().end() <= window.start())
+        self.known.partition_point(|reading| reading.window().end() <= window.start())
     }
 
     /// The known readings that overlap a window.

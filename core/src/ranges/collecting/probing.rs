@@ -22,10 +22,7 @@ pub(super) enum Probing {
 /// The result of a probe.
 pub(super) enum Probed {
     /// The counts add up. This has the counts of the two windows, and the time of the first request.
-    Read {
-        tables: Vec<(Window, CountTable)>,
-        asked_at: Now,
-    },
+    Read { tables: Vec<(Window, CountTable)>, asked_at: Now },
     /// They don't add up, or a call failed. The two windows must still be read, or the call is
     /// [made again](Probing::try_again).
     Failed { windows: [Window; 2], error: Error },
@@ -34,11 +31,7 @@ pub(super) enum Probed {
 impl Probing {
     /// How many windows the probe is reading.
     pub(super) fn under_way(&self) -> u64 {
-        if matches!(self, Self::UnderWay { .. }) {
-            2
-        } else {
-            0
-        }
+        if matches!(self, Self::UnderWay { .. }) { 2 } else { 0 }
     }
 
     /// The next step of the probe; `None` once it is over.
@@ -56,10 +49,7 @@ impl Probing {
             let [one, other] = ledger.take_pair(is_old)?;
             let whole = Window::new(one.start(), other.end()).ok()?;
             let probe = Box::new(Probe::new(query.clone(), [one, other], whole));
-            *self = Self::UnderWay {
-                probe,
-                asked_at: now,
-            };
+            *self = Self::UnderWay { probe, asked_at: now };
         }
         match self {
             Self::UnderWay { probe, .. } => Some(probe.step()),
@@ -102,10 +92,7 @@ impl Probing {
 
 fn check_additive(probe: &Probe) -> Result<()> {
     let found = probe.finish()?;
-    if matches!(
-        found.verdict,
-        AdditivityVerdict::Additive | AdditivityVerdict::Unknown
-    ) {
+    if matches!(found.verdict, AdditivityVerdict::Additive | AdditivityVerdict::Unknown) {
         return Ok(());
     }
     let [success, errors, filtered] = found.difference.total_delta().digits();

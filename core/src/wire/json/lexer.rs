@@ -244,11 +244,7 @@ impl Lexer {
             (State::FirstKey, b'}') | (State::FirstElement, b']') => self.close(at, byte, visitor),
             (State::After, b',') => {
                 self.frames.next();
-                self.state = if self.frames.in_object() {
-                    State::Key
-                } else {
-                    State::Value
-                };
+                self.state = if self.frames.in_object() { State::Key } else { State::Value };
                 Ok(())
             }
             (State::After, b'}' | b']') if self.frames.in_object() == (byte == b'}') => {
@@ -273,18 +269,9 @@ impl Lexer {
                 self.begin_text(at, false);
                 return Ok(());
             }
-            b't' => State::Literal {
-                rest: b"rue",
-                event: Event::Bool,
-            },
-            b'f' => State::Literal {
-                rest: b"alse",
-                event: Event::Bool,
-            },
-            b'n' => State::Literal {
-                rest: b"ull",
-                event: Event::Null,
-            },
+            b't' => State::Literal { rest: b"rue", event: Event::Bool },
+            b'f' => State::Literal { rest: b"alse", event: Event::Bool },
+            b'n' => State::Literal { rest: b"ull", event: Event::Null },
             b'-' => State::Number(Number::Minus),
             b'0' => State::Number(Number::Zero),
             b'1'..=b'9' => State::Number(Number::Integer),
@@ -318,20 +305,12 @@ impl Lexer {
     fn close(&mut self, at: u64, byte: u8, visitor: &mut dyn Visitor) -> Result<()> {
         self.frames.close();
         self.end_value();
-        let event = if byte == b'}' {
-            Event::EndObject
-        } else {
-            Event::EndArray
-        };
+        let event = if byte == b'}' { Event::EndObject } else { Event::EndArray };
         visitor.event(event, &self.place(at))
     }
 
     pub(super) fn end_value(&mut self) {
-        self.state = if self.frames.is_empty() {
-            State::Done
-        } else {
-            State::After
-        };
+        self.state = if self.frames.is_empty() { State::Done } else { State::After };
     }
 
     fn begin_text(&mut self, at: u64, is_key: bool) {
@@ -344,8 +323,7 @@ impl Lexer {
 
     pub(super) fn end_text(&mut self, text: &str, visitor: &mut dyn Visitor) -> Result<()> {
         if self.is_key {
-            self.frames
-                .add_key(text, self.limits.keys, self.token_start)?;
+            self.frames.add_key(text, self.limits.keys, self.token_start)?;
             self.state = State::Colon;
             visitor.event(Event::Key(text), &self.place(self.token_start))
         } else {
@@ -376,10 +354,7 @@ impl Lexer {
     }
 
     pub(super) fn place(&self, offset: u64) -> Place<'_> {
-        Place {
-            frames: &self.frames,
-            offset,
-        }
+        Place { frames: &self.frames, offset }
     }
 
     pub(super) fn error(&self, at: u64, code: Code, message: impl Into<String>) -> Error {
@@ -406,11 +381,7 @@ impl Lexer {
             b'!'..=b'~' => format!("'{}'", char::from(byte)),
             _ => format!("byte 0x{byte:02X}"),
         };
-        self.error(
-            at,
-            Code::InvalidJson,
-            format!("this is not JSON: want {want}, not {found}"),
-        )
+        self.error(at, Code::InvalidJson, format!("this is not JSON: want {want}, not {found}"))
     }
 
     pub(super) fn invalid_utf8(&self, at: u64) -> Error {

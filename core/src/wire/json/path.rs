@@ -65,10 +65,7 @@ impl Frames {
     }
 
     pub(crate) fn open_object(&mut self) {
-        self.open.push(Frame::Object {
-            outer_keys: self.ends.len(),
-            in_value: false,
-        });
+        self.open.push(Frame::Object { outer_keys: self.ends.len(), in_value: false });
     }
 
     pub(crate) fn open_array(&mut self) {
@@ -101,10 +98,7 @@ impl Frames {
     /// Adds a key to the innermost object.
     pub(crate) fn add_key(&mut self, key: &str, limit: usize, offset: u64) -> Result<()> {
         let outer_keys = match self.open.last_mut() {
-            Some(Frame::Object {
-                outer_keys,
-                in_value,
-            }) => {
+            Some(Frame::Object { outer_keys, in_value }) => {
                 *in_value = true;
                 *outer_keys
             }
@@ -144,9 +138,7 @@ impl Frames {
         for (depth, frame) in self.open.iter().enumerate() {
             match frame {
                 Frame::Array { index } => path.push_str(&format!("[{index}]")),
-                Frame::Object {
-                    in_value: false, ..
-                } => {}
+                Frame::Object { in_value: false, .. } => {}
                 Frame::Object { .. } => {
                     let inner = self.open[depth + 1..].iter().find_map(|frame| match frame {
                         Frame::Object { outer_keys, .. } => Some(*outer_keys),

@@ -82,9 +82,6 @@ impl Number {
     }
 
     pub(super) fn may_end(self) -> bool {
-        matches!(
-            self,
-            Self::Zero | Self::Integer | Self::Fraction | Self::ExponentDigits
-        )
+        matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::ExponentDigits)
     }
 }

@@ -84,11 +84,7 @@ impl Lexer {
     pub(super) fn read_escape(&mut self, text: Text, byte: u8, at: u64) -> Result<()> {
         let next = match text {
             Text::Plain => Text::Plain,
-            Text::Escape if byte == b'u' => Text::Hex {
-                value: 0,
-                digits: 0,
-                high: None,
-            },
+            Text::Escape if byte == b'u' => Text::Hex { value: 0, digits: 0, high: None },
             Text::Escape => {
                 let Some(character) = short_escape(byte) else {
                     return Err(self.unexpected(byte, at));
@@ -97,29 +93,19 @@ impl Lexer {
                 Text::Plain
             }
             Text::SecondHalf { high } if byte == b'\\' => Text::SecondHalfEscape { high },
-            Text::SecondHalfEscape { high } if byte == b'u' => Text::Hex {
-                value: 0,
-                digits: 0,
-                high: Some(high),
-            },
+            Text::SecondHalfEscape { high } if byte == b'u' => {
+                Text::Hex { value: 0, digits: 0, high: Some(high) }
+            }
             Text::SecondHalf { .. } | Text::SecondHalfEscape { .. } => {
                 return Err(self.lone_surrogate());
             }
-            Text::Hex {
-                value,
-                digits,
-                high,
-            } => {
+            Text::Hex { value, digits, high } => {
                 let Some(digit) = char::from(byte).to_digit(16) else {
                     return Err(self.unexpected(byte, at));
                 };
                 let value = value << 4 | digit as u16;
                 if digits < 3 {
-                    Text::Hex {
-                        value,
-                        digits: digits + 1,
-                        high,
-                    }
+                    Text::Hex { value, digits: digits + 1, high }
                 } else {
                     self.end_hex(value, high)?
                 }

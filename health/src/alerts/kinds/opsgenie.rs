@@ -24,11 +24,7 @@ pub(crate) const FORM: Form = Form {
         None => String::new(),
     },
     options: &[],
-    delivery: Delivery {
-        hides_address: false,
-        is_accepted: |answer| answer.status == 202,
-        ..POST
-    },
+    delivery: Delivery { hides_address: false, is_accepted: |answer| answer.status == 202, ..POST },
     writer: |options| {
         if !options.headers.has("authorization") {
             let message = "Opsgenie needs the header authorization: GenieKey, a space and the key of an API integration";

@@ -20,11 +20,7 @@ pub(crate) const FORM: Form = Form {
     path: "",
     path_of: |_| String::new(),
     options: &["routing_key"],
-    delivery: Delivery {
-        hides_address: false,
-        is_accepted: |answer| answer.status == 202,
-        ..POST
-    },
+    delivery: Delivery { hides_address: false, is_accepted: |answer| answer.status == 202, ..POST },
     writer: |options| {
         let key = options.routing_key.clone().ok_or_else(|| {
             Error::argument(
@@ -33,9 +29,7 @@ pub(crate) const FORM: Form = Form {
                 "PagerDuty needs the integration key of a service",
             )
         })?;
-        Ok(Writer::Each(Arc::new(move |notice| {
-            message(notice, key.expose())
-        })))
+        Ok(Writer::Each(Arc::new(move |notice| message(notice, key.expose()))))
     },
 };
 

@@ -20,9 +20,7 @@ pub(crate) const FORM: Form = Form {
         let text = options.template.as_deref().unwrap_or(USUAL);
         let template = Template::parse(text)
             .map_err(|wrong| Error::argument("template", Code::InvalidArgument, wrong))?;
-        Ok(Writer::Each(Arc::new(move |notice| {
-            template.message(notice)
-        })))
+        Ok(Writer::Each(Arc::new(move |notice| template.message(notice))))
     },
 };
 
@@ -55,9 +53,8 @@ impl Template {
         while let Some((before, after)) = rest.split_once("{{") {
             let at = text.len() - after.len();
             let line = text[..at].matches('\n').count() + 1;
-            let (name, after) = after
-                .split_once("}}")
-                .ok_or_else(|| format!("line {line}: {{{{ without }}}}"))?;
+            let (name, after) =
+                after.split_once("}}").ok_or_else(|| format!("line {line}: {{{{ without }}}}"))?;
             pieces.push(Piece::Text(before.to_owned()));
             pieces.push(Piece::Placeholder(known(name.trim(), line)?));
             rest = after;
@@ -107,9 +104,7 @@ impl Template {
             "rule" => escaped(&alert.rule),
             "severity" => alert.severity.to_string(),
             "since" => alert.since.to_string(),
-            "until" => notice
-                .until
-                .map_or_else(String::new, |until| until.to_string()),
+            "until" => notice.until.map_or_else(String::new, |until| until.to_string()),
             "cluster" => escaped(notice.cluster),
             "query" => escaped(&alert.query),
             "labels" => json_of(&alert.labels),
@@ -138,10 +133,9 @@ fn known(name: &str, line: usize) -> Result<&'static str, String> {
         Some(near) => {
             format!("line {line}: there is no placeholder {name:?}; did you mean {near}?")
         }
-        None => format!(
-            "line {line}: there is no placeholder {name:?}; want one of {}",
-            all.join(", ")
-        ),
+        None => {
+            format!("line {line}: there is no placeholder {name:?}; want one of {}", all.join(", "))
+        }
     })
 }
 

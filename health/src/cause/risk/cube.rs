@@ -103,9 +103,8 @@ fn index(
         }
         None if is_thin => None,
         None => {
-            let columns: Vec<Column<'_>> = named()
-                .map(|place| (points.ids[place].as_slice(), points.values[place]))
-                .collect();
+            let columns: Vec<Column<'_>> =
+                named().map(|place| (points.ids[place].as_slice(), points.values[place])).collect();
             let (cells, count) = numbered(&keys(&columns, points.len()));
             Some((Index::Listed(cells), count, points.len() * SORTING))
         }

@@ -65,11 +65,7 @@ impl Cell {
 
     /// Returns the weighted mean deviation.
     pub(crate) fn mean(&self) -> f64 {
-        if self.leaves == 0 || self.weight <= 0.0 {
-            0.0
-        } else {
-            self.first / self.weight
-        }
+        if self.leaves == 0 || self.weight <= 0.0 { 0.0 } else { self.first / self.weight }
     }
 }
 
@@ -83,9 +79,7 @@ pub(crate) struct Evidence {
 impl Evidence {
     pub(crate) fn new(leaves: usize) -> Self {
         let shapes = (0..=leaves.min(4096)).map(|leaves| shape(leaves as f64));
-        Self {
-            shapes: shapes.collect(),
-        }
+        Self { shapes: shapes.collect() }
     }
 
     /// Returns the log of how much more likely the leaves are with a cause of their own.
@@ -140,11 +134,8 @@ impl Fitter<'_> {
     /// Fits a cause to some leaves.
     pub(crate) fn fit(&self, leaves: &[u32]) -> Fit {
         let step = leaves.len().div_ceil(MOST).max(1);
-        let members: Vec<Member> = leaves
-            .iter()
-            .step_by(step)
-            .map(|leaf| self.member(*leaf as usize))
-            .collect();
+        let members: Vec<Member> =
+            leaves.iter().step_by(step).map(|leaf| self.member(*leaf as usize)).collect();
         let own = self.noise.relative;
         let [least, most] = ASSUMED_SPREAD.map(|spread| spread * spread);
         let assumed = own.clamp(least, most);

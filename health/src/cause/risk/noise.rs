@@ -86,12 +86,7 @@ impl Noise {
     fn of_side(mut side: Vec<Distance>) -> Self {
         side.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0)));
         let (relative, counting) = variances(&side);
-        let mut noise = Self {
-            relative,
-            counting,
-            stray: 0.01,
-            size: 1.0,
-        };
+        let mut noise = Self { relative, counting, stray: 0.01, size: 1.0 };
         noise.find_stray(&side);
         noise.size = side.get(side.len() / 2).map_or(1.0, |(_, size)| *size);
         noise
@@ -110,10 +105,8 @@ impl Noise {
         };
         for _ in 0..20 {
             let stray = self.stray * STRAY_DENSITY;
-            let strays: f64 = regular
-                .iter()
-                .map(|regular| stray / (stray + (1.0 - self.stray) * regular))
-                .sum();
+            let strays: f64 =
+                regular.iter().map(|regular| stray / (stray + (1.0 - self.stray) * regular)).sum();
             self.stray = (strays + UNSEEN) / (leaves as f64 + 2.0 * UNSEEN);
         }
     }
@@ -137,10 +130,7 @@ impl Noise {
     pub(crate) fn of_all(&self, points: &Points) -> f64 {
         let leaves = points.deviations.iter().zip(&points.sizes);
         let [change, variance] = leaves.fold([0.0; 2], |[change, variance], (deviation, size)| {
-            [
-                change + deviation * size,
-                variance + self.variance(*size) * size * size,
-            ]
+            [change + deviation * size, variance + self.variance(*size) * size * size]
         });
         if variance <= 0.0 {
             return 1.0;
@@ -157,17 +147,9 @@ impl Noise {
     pub(crate) fn log_density(&self, deviation: f64, size: f64) -> f64 {
         let regular = libm::log1p(-self.stray) + self.log_regular(deviation, size);
         let stray = libm::log(self.stray * STRAY_DENSITY);
-        let [low, high] = if regular < stray {
-            [regular, stray]
-        } else {
-            [stray, regular]
-        };
+        let [low, high] = if regular < stray { [regular, stray] } else { [stray, regular] };
         // A density that is 10^13 times smaller than the other has no effect.
-        if high - low > 30.0 {
-            high
-        } else {
-            high + libm::log1p(libm::exp(low - high))
-        }
+        if high - low > 30.0 { high } else { high + libm::log1p(libm::exp(low - high)) }
     }
 }
 
@@ -196,10 +178,7 @@ fn variances(side: &[Distance]) -> (f64, f64) {
     };
     let classes: Vec<Class> = (0..classes).map(class).collect();
     let all: f64 = classes.iter().map(|class| class.leaves).sum();
-    let mean = classes
-        .iter()
-        .map(|class| class.variance * class.leaves)
-        .sum::<f64>();
+    let mean = classes.iter().map(|class| class.variance * class.leaves).sum::<f64>();
     let (mut relative, mut counting) = (mean / all, 0.0);
     for _ in 0..8 {
         (relative, counting) = line(&classes, relative, counting);

@@ -72,10 +72,7 @@ impl Points {
     /// Returns the log of the factor that converts densities of deviations into densities of counts, summed over all leaves.
     /// Densities of counts are comparable even if they were computed with different expectations.
     pub(crate) fn log_scale(&self) -> f64 {
-        let leaves = self
-            .counts
-            .iter()
-            .filter(|counts| counts[0] > 0.0 && counts[1] > 0.0);
+        let leaves = self.counts.iter().filter(|counts| counts[0] > 0.0 && counts[1] > 0.0);
         let scale = leaves.map(|[expected, now]| {
             if now < expected {
                 -libm::log(*expected)
@@ -112,14 +109,10 @@ impl Points {
         values: &'a [u32; 8],
     ) -> impl Iterator<Item = u32> + 'a {
         let named = (0..self.ids.len()).filter(move |place| attributes & 1 << place != 0);
-        let lists = named
-            .clone()
-            .map(|place| self.lists[place].of_value(values[place]));
+        let lists = named.clone().map(|place| self.lists[place].of_value(values[place]));
         let shortest = lists.min_by_key(|list| list.len()).unwrap_or_default();
         shortest.iter().copied().filter(move |leaf| {
-            named
-                .clone()
-                .all(|place| self.ids[place][*leaf as usize] == values[place])
+            named.clone().all(|place| self.ids[place][*leaf as usize] == values[place])
         })
     }
 }

@@ -70,21 +70,13 @@ fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) ->
     let rest = ratio(bulk(&first, &outcome.free));
     let second = points.expecting(ratio_of_all * rest);
     let better = Search::of(&second).run(most, others);
-    if better.log_likelihood > outcome.log_likelihood {
-        better
-    } else {
-        outcome
-    }
+    if better.log_likelihood > outcome.log_likelihood { better } else { outcome }
 }
 
 /// Converts a deviation into the ratio of the current to the expected count.
 fn ratio(deviation: f64) -> f64 {
     let deviation = deviation.clamp(-MOST_MOVED, MOST_MOVED);
-    if deviation < 0.0 {
-        1.0 + deviation
-    } else {
-        1.0 / (1.0 - deviation)
-    }
+    if deviation < 0.0 { 1.0 + deviation } else { 1.0 / (1.0 - deviation) }
 }
 
 /// A search for the causes of deviations.
@@ -121,23 +113,13 @@ impl<'a> Search<'a> {
     fn of(points: &'a Points) -> Self {
         let noise = Noise::of(points);
         let leaves = points.deviations.iter().zip(&points.sizes);
-        let (terms, densities) = leaves
-            .map(|(deviation, size)| Cell::of(*deviation, *size, &noise))
-            .unzip();
-        Self {
-            points,
-            noise,
-            terms,
-            densities,
-        }
+        let (terms, densities) =
+            leaves.map(|(deviation, size)| Cell::of(*deviation, *size, &noise)).unzip();
+        Self { points, noise, terms, densities }
     }
 
     fn fitter(&self) -> Fitter<'_> {
-        Fitter {
-            points: self.points,
-            noise: &self.noise,
-            densities: &self.densities,
-        }
+        Fitter { points: self.points, noise: &self.noise, densities: &self.densities }
     }
 
     fn least_deviation(&self) -> f64 {
@@ -213,11 +195,7 @@ impl<'a> Search<'a> {
                 );
                 fits.insert((place, cell), (leaves, fit));
                 if libm::fabs(fit.deviation) >= self.least_deviation() {
-                    ranked.push(Candidate {
-                        element,
-                        cuboid: place,
-                        score: fit.gain - price,
-                    });
+                    ranked.push(Candidate { element, cuboid: place, score: fit.gain - price });
                 }
             }
         }
@@ -255,16 +233,11 @@ impl<'a> Search<'a> {
 
 impl Candidate {
     fn suspect(&self) -> Suspect {
-        Suspect {
-            element: self.element,
-            score: self.score,
-        }
+        Suspect { element: self.element, score: self.score }
     }
 }
 
 /// Returns the number of ways to choose `some` of `all`.
 fn combinations(all: u32, some: u32) -> f64 {
-    (0..some).fold(1.0, |ways, chosen| {
-        ways * f64::from(all - chosen) / f64::from(chosen + 1)
-    })
+    (0..some).fold(1.0, |ways, chosen| ways * f64::from(all - chosen) / f64::from(chosen + 1))
 }

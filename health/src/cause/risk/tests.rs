@@ -14,10 +14,7 @@ type Row = (Vec<u8>, u64, u64);
 fn explained(rows: &[Row]) -> Explanation {
     let attributes = rows.first().map_or(0, |row| row.0.len());
     let column = |place: usize| {
-        let texts: Vec<String> = rows
-            .iter()
-            .map(|row| format!("{:03}", row.0[place]))
-            .collect();
+        let texts: Vec<String> = rows.iter().map(|row| format!("{:03}", row.0[place])).collect();
         Attribute::of_texts(format!("attribute-{place}"), &texts).unwrap()
     };
     let tallies = |count: fn(&Row) -> u64| {
@@ -29,11 +26,7 @@ fn explained(rows: &[Row]) -> Explanation {
         tallies(|row| row.1),
         tallies(|row| row.2),
     );
-    explain_leaves(
-        &leaves.unwrap(),
-        Measure::Events,
-        &ExplainOptions::default(),
-    )
+    explain_leaves(&leaves.unwrap(), Measure::Events, &ExplainOptions::default())
 }
 
 /// Returns a pseudorandom number from 0 to 1, which depends only on `place`.
@@ -74,9 +67,8 @@ fn traffic(seed: u64, effect: impl Fn(&[u8]) -> f64) -> Vec<Row> {
 fn named(explanation: &Explanation) -> Vec<String> {
     let cause = |cause: &crate::cause::explanation::Cause| {
         let pairs = cause.r#where.iter();
-        let pairs: Vec<String> = pairs
-            .map(|(name, value)| format!("{}={value}", &name["attribute-".len()..]))
-            .collect();
+        let pairs: Vec<String> =
+            pairs.map(|(name, value)| format!("{}={value}", &name["attribute-".len()..])).collect();
         pairs.join(" ")
     };
     let mut causes: Vec<String> = explanation.causes.iter().map(cause).collect();
@@ -88,12 +80,7 @@ fn named(explanation: &Explanation) -> Vec<String> {
 fn assert_named(effect: impl Fn(&[u8]) -> f64, want: &[&str]) {
     for seed in 0..5 {
         let explanation = explained(&traffic(seed, &effect));
-        assert_eq!(
-            named(&explanation),
-            want,
-            "seed {seed}: {}",
-            explanation.sentence
-        );
+        assert_eq!(named(&explanation), want, "seed {seed}: {}", explanation.sentence);
     }
 }
 

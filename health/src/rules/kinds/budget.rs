@@ -40,18 +40,8 @@ const LN_P: f64 = -9.210_340_371_976_182;
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in
 /// three days.
 const BURNS: [Burn; 3] = [
-    Burn {
-        rate: Fraction::new(144, 10),
-        long: 3_600,
-        short: 300,
-        severity: None,
-    },
-    Burn {
-        rate: Fraction::new(6, 1),
-        long: 6 * 3_600,
-        short: 1_800,
-        severity: None,
-    },
+    Burn { rate: Fraction::new(144, 10), long: 3_600, short: 300, severity: None },
+    Burn { rate: Fraction::new(6, 1), long: 6 * 3_600, short: 1_800, severity: None },
     Burn {
         rate: Fraction::new(1, 1),
         long: 3 * 86_400,
@@ -81,12 +71,7 @@ impl Burn {
     /// the time `short`, both in seconds. The shorter time shows that the errors continue.
     #[must_use]
     pub const fn new(rate: Fraction, long: u64, short: u64) -> Self {
-        Self {
-            rate,
-            long,
-            short,
-            severity: None,
-        }
+        Self { rate, long, short, severity: None }
     }
 
     /// Sets a severity that overrides the severity of the rule.
@@ -111,8 +96,7 @@ impl Burn {
                 None => None,
             },
         };
-        burn.misfit()
-            .map_or(Ok(burn), |misfit| Err(table.wrong(misfit)))
+        burn.misfit().map_or(Ok(burn), |misfit| Err(table.wrong(misfit)))
     }
 
     fn misfit(&self) -> Option<&'static str> {
@@ -162,16 +146,11 @@ impl Budget {
         let is_sure = |sum: Sum| binomial(sum.part, sum.whole, self.share.as_f64()).high <= LN_P;
         over_long.known * 2 >= long
             && over_long.whole >= judging.least
-            && [over_long, over_short]
-                .into_iter()
-                .all(|sum| is_fast(sum) && is_sure(sum))
+            && [over_long, over_short].into_iter().all(|sum| is_fast(sum) && is_sure(sum))
     }
 
     fn bad_window(&self, judging: &Judging<'_>, burn: &Burn, sum: Sum, slot: usize) -> BadWindow {
-        let observed = Amount {
-            part: sum.part,
-            whole: Some(sum.whole),
-        };
+        let observed = Amount { part: sum.part, whole: Some(sum.whole) };
         let expected = self.share.as_f64() * sum.whole as f64;
         let normal = Normal::Range(0, self.share.floor_of(sum.whole));
         BadWindow {
@@ -226,10 +205,7 @@ impl Judge for Budget {
     }
 
     fn compared(&self) -> Option<Compared> {
-        Some(Compared {
-            since_it_began: true,
-            ..Compared::FOUR_WEEKS
-        })
+        Some(Compared { since_it_began: true, ..Compared::FOUR_WEEKS })
     }
 
     fn words(&self, measured: &Measured) -> Words {

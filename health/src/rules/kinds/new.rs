@@ -12,10 +12,7 @@ use crate::rules::kind::{Form, Judge};
 use crate::rules::values::length_of;
 use crate::rules::wording::{Measured, Total, Words, events};
 
-pub(super) const FORM: Form = Form {
-    keys: &["measure", "least", "history"],
-    ..Form::COUNTS
-};
+pub(super) const FORM: Form = Form { keys: &["measure", "least", "history"], ..Form::COUNTS };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# A group that had no event before.
@@ -91,10 +88,7 @@ impl Judge for New {
 
     fn compared(&self) -> Option<Compared> {
         // A new group has no earlier counts to compare with, so the causes show where its events come from.
-        Some(Compared {
-            weeks: 0,
-            since_it_began: false,
-        })
+        Some(Compared { weeks: 0, since_it_began: false })
     }
 
     fn words(&self, measured: &Measured) -> Words {

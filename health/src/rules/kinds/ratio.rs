@@ -17,12 +17,8 @@ use crate::rules::names::Severity;
 use crate::rules::wording::{Measured, Total, Words, events, rounded, times};
 use crate::usual::past::{Compare, Look, Past};
 
-pub(super) const FORM: Form = Form {
-    keys: &Baseline::KEYS,
-    scope: Scope::PerIngested,
-    least: |_| 50,
-    ..Form::COUNTS
-};
+pub(super) const FORM: Form =
+    Form { keys: &Baseline::KEYS, scope: Scope::PerIngested, least: |_| 50, ..Form::COUNTS };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# Deliveries per ingested event. side: "high", "low" or "both".
@@ -90,20 +86,15 @@ impl Judge for Ratio {
                     None => *part = 0,
                 }
             }
-            let columns = Columns {
-                parts: &delivered,
-                wholes: Some(&wholes),
-            };
+            let columns = Columns { parts: &delivered, wholes: Some(&wholes) };
             let of = ((groups.grid, group), (other, own));
             let mut parts = None;
             let mut confirm = |end: usize, length: usize| {
                 let parts = parts.get_or_insert_with(|| Parts::read(judging, of));
                 parts.look(end, length)
             };
-            let comparing = Comparing {
-                confirm: Some(&mut confirm),
-                ..Comparing::with(Compare::Ratios)
-            };
+            let comparing =
+                Comparing { confirm: Some(&mut confirm), ..Comparing::with(Compare::Ratios) };
             self.baseline.group(judging, columns, comparing, sink);
         }
     }
@@ -128,17 +119,10 @@ impl Judge for Ratio {
         };
         let ingested = events(measured.observed.whole.unwrap_or_default());
         let details = vec![
-            format!(
-                "{} for {ingested} ingested",
-                grouped(measured.observed.part)
-            ),
+            format!("{} for {ingested} ingested", grouped(measured.observed.part)),
             format!("usually {}", grouped(rounded(measured.expected))),
         ];
-        Words {
-            what,
-            details,
-            is_usual: true,
-        }
+        Words { what, details, is_usual: true }
     }
 
     fn total(&self, total: &Total) -> Option<Amount> {
@@ -184,16 +168,11 @@ impl<'j> Parts<'j> {
         let dimensions = Dimension::ALL.iter().copied().filter(of_both);
         let dimensions: Vec<Dimension> = dimensions.collect();
         let slots = judging.slots;
-        let first = judging
-            .range
-            .start
-            .saturating_sub(slots.in_seconds(DAYS * 86_400));
+        let first = judging.range.start.saturating_sub(slots.in_seconds(DAYS * 86_400));
         // If the group has several sources, `look` leaves out sources that were connected or disconnected. So each part needs its
         // source's number.
         let is_of_source = grid.dimensions().contains(&Dimension::WriteKey);
-        let source = dimensions
-            .iter()
-            .position(|own| *own == Dimension::WriteKey);
+        let source = dimensions.iter().position(|own| *own == Dimension::WriteKey);
         let source = source.filter(|_| !is_of_source);
         let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         let mut counts: Vec<[Vec<u64>; 2]> = Vec::new();
@@ -206,11 +185,7 @@ impl<'j> Parts<'j> {
             let is_wanted = |slot: usize| {
                 own_slot(slot).is_some_and(|slot| other.known_place(slots, slot).is_some())
             };
-            let measure = if side == 0 {
-                judging.measure
-            } else {
-                Measure::Events
-            };
+            let measure = if side == 0 { judging.measure } else { Measure::Events };
             let mut rows: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
             grid.each_row(group, of, is_wanted, |row, slot, events| {
                 if let Some(slot) = own_slot(slot) {
@@ -240,22 +215,13 @@ impl<'j> Parts<'j> {
             let name = name.cloned().unwrap_or_default();
             source_of[*place] = *sources.entry(name).or_insert(next);
         }
-        let parts = source_of
-            .into_iter()
-            .zip(&counts)
-            .map(|(source, [delivered, ingested])| {
-                let columns = Columns {
-                    parts: delivered,
-                    wholes: Some(ingested),
-                };
-                let learned = (judging.calendar(group), &judging.learned);
-                let past = Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals);
-                (source, past)
-            });
-        Self {
-            parts: parts.collect(),
-            least: judging.least,
-        }
+        let parts = source_of.into_iter().zip(&counts).map(|(source, [delivered, ingested])| {
+            let columns = Columns { parts: delivered, wholes: Some(ingested) };
+            let learned = (judging.calendar(group), &judging.learned);
+            let past = Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals);
+            (source, past)
+        });
+        Self { parts: parts.collect(), least: judging.least }
     }
 
     /// Returns the sums of the parts whose ratio is known, and how many events are expected. Leaves out sources that were

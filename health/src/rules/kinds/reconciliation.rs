@@ -11,12 +11,8 @@ use crate::rules::judging::{BadWindow, Judging, Normal, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::wording::{Measured, Total, Words, events};
 
-pub(super) const FORM: Form = Form {
-    keys: &["least"],
-    scope: Scope::Totals,
-    least: |_| 1,
-    ..Form::COUNTS
-};
+pub(super) const FORM: Form =
+    Form { keys: &["least"], scope: Scope::Totals, least: |_| 1, ..Form::COUNTS };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# Totals that differ from the sums of their rows.
@@ -75,11 +71,7 @@ impl Judge for Reconciliation {
                 format!("the reported totals are {reported}, but the rows add up to {counted}")
             }
         };
-        Words {
-            what,
-            details: Vec::new(),
-            is_usual: true,
-        }
+        Words { what, details: Vec::new(), is_usual: true }
     }
 
     /// Returns `None`, because rows don't contain the reported totals.
@@ -109,9 +101,7 @@ impl Totals {
     /// Returns the sum of the differences between the three totals and the three sums of rows.
     fn difference(&self) -> u128 {
         let pairs = self.reported.iter().zip(self.counted);
-        pairs
-            .map(|(reported, counted)| reported.abs_diff(counted))
-            .sum()
+        pairs.map(|(reported, counted)| reported.abs_diff(counted)).sum()
     }
 }
 

@@ -12,10 +12,8 @@ use crate::rules::kind::{Form, Judge};
 use crate::usual::noise::{Learned, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
-pub(super) const FORM: Form = Form {
-    keys: &["measure", "least", "baseline", "false_alarms"],
-    ..Form::COUNTS
-};
+pub(super) const FORM: Form =
+    Form { keys: &["measure", "least", "baseline", "false_alarms"], ..Form::COUNTS };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# No events in adjacent windows where there usually are some.
@@ -66,9 +64,7 @@ impl Judge for Silent {
         if is_rare(judging, columns, longest) {
             return;
         }
-        let past = self
-            .baseline
-            .past(judging, (Compare::Counts, sink.group()), columns);
+        let past = self.baseline.past(judging, (Compare::Counts, sink.group()), columns);
         let mut learned = Learned::new(&past, Past::look, Prior::of(Compare::Counts));
         let ln_rate = libm::log(self.baseline.rate(judging));
         let lengths = lengths(judging.slots, None);
@@ -79,11 +75,7 @@ impl Judge for Silent {
             let Some(look) = past.look(slot + 1, 1) else {
                 continue;
             };
-            let evidence = Evidence::Compared {
-                part,
-                whole: 0,
-                expected: look.expected,
-            };
+            let evidence = Evidence::Compared { part, whole: 0, expected: look.expected };
             sink.saw(slot, evidence);
             if part > 0 {
                 continue;
@@ -131,9 +123,7 @@ impl Judge for Silent {
 
 /// Returns whether a group has so few events that even the longest silence would not be improbable.
 fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool {
-    let finals = judging.finals[..judging.range.end]
-        .iter()
-        .zip(columns.parts);
+    let finals = judging.finals[..judging.range.end].iter().zip(columns.parts);
     let known = finals.filter(|(is_final, _)| **is_final);
     let events: u128 = known.map(|(_, part)| u128::from(*part)).sum();
     // The bound is low, because a group may be new, or may have all of its events in one part of the day.

@@ -13,14 +13,7 @@ use crate::rules::values::{count, setters, share};
 use crate::rules::wording::{self, Measured, Words};
 
 pub(super) const FORM: Form = Form {
-    keys: &[
-        "measure",
-        "least",
-        "above",
-        "clear_below",
-        "below",
-        "clear_above",
-    ],
+    keys: &["measure", "least", "above", "clear_below", "below", "clear_above"],
     judges: |_| true,
     measure: Measure::ErrorRate,
     least: |measure| if measure.is_rate() { 100 } else { 1 },
@@ -121,21 +114,12 @@ impl Judge for Threshold {
                         is_beyond: fn(Fraction, Fraction) -> bool| {
             clear.is_some_and(|clear| limit.is_none_or(|limit| is_beyond(clear, limit)))
         };
-        if is_wrong(self.clear_below, self.above, |clear, limit| {
-            clear.exceeds(limit)
-        }) {
+        if is_wrong(self.clear_below, self.above, |clear, limit| clear.exceeds(limit)) {
             let text = "want the key above, too, and at most its value";
             return Some(Misfit::of("clear_below", text));
         }
-        is_wrong(self.clear_above, self.below, |clear, limit| {
-            limit.exceeds(clear)
-        })
-        .then(|| {
-            Misfit::of(
-                "clear_above",
-                "want the key below, too, and at least its value",
-            )
-        })
+        is_wrong(self.clear_above, self.below, |clear, limit| limit.exceeds(clear))
+            .then(|| Misfit::of("clear_above", "want the key below, too, and at least its value"))
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
@@ -181,9 +165,7 @@ impl Judge for Threshold {
 
     fn words(&self, measured: &Measured) -> Words {
         // A count that is not below `low` is compared with the upper limit, if there is one.
-        let high = measured
-            .high
-            .filter(|_| measured.observed.part >= measured.low);
+        let high = measured.high.filter(|_| measured.observed.part >= measured.low);
         let (limit, named) = match high {
             Some(high) => (high, self.above),
             None => (measured.low, self.below),

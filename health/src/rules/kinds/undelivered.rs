@@ -9,11 +9,8 @@ use crate::rules::judging::{BadWindow, Groups, Judging, Normal, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::wording::{Measured, Total, Words, events, rounded};
 
-pub(super) const FORM: Form = Form {
-    keys: &["least"],
-    scope: Scope::BothEndpoints,
-    ..Form::COUNTS
-};
+pub(super) const FORM: Form =
+    Form { keys: &["least"], scope: Scope::BothEndpoints, ..Form::COUNTS };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# Events that were ingested, but neither delivered, failed nor filtered.

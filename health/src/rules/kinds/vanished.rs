@@ -11,10 +11,8 @@ use crate::rules::judging::{BadWindow, Judging, Normal, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::{length_of, setters};
 
-pub(super) const FORM: Form = Form {
-    keys: &["measure", "least", "over", "history"],
-    ..Form::COUNTS
-};
+pub(super) const FORM: Form =
+    Form { keys: &["measure", "least", "over", "history"], ..Form::COUNTS };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# No events for much longer than a window.
@@ -38,10 +36,7 @@ pub struct Vanished {
 /// Compares the last day with the two weeks before.
 impl Default for Vanished {
     fn default() -> Self {
-        Self {
-            over: 86_400,
-            history: 2 * WEEK,
-        }
+        Self { over: 86_400, history: 2 * WEEK }
     }
 }
 

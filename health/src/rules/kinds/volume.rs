@@ -12,15 +12,7 @@ use crate::rules::values::{length, setters};
 use crate::usual::past::Compare;
 
 pub(super) const FORM: Form = Form {
-    keys: &[
-        "measure",
-        "least",
-        "baseline",
-        "side",
-        "false_alarms",
-        "change",
-        "slow",
-    ],
+    keys: &["measure", "least", "baseline", "side", "false_alarms", "change", "slow"],
     bad: 2,
     least: |_| 50,
     ..Form::COUNTS
@@ -58,10 +50,7 @@ impl Default for Volume {
 
 impl From<Baseline> for Volume {
     fn from(baseline: Baseline) -> Self {
-        Self {
-            baseline: baseline.or_change(Fraction::new(20, 100)),
-            slow: None,
-        }
+        Self { baseline: baseline.or_change(Fraction::new(20, 100)), slow: None }
     }
 }
 
@@ -90,15 +79,11 @@ impl Judge for Volume {
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
-        let comparing = Comparing {
-            longer: self.slow,
-            ..Comparing::with(Compare::Counts)
-        };
+        let comparing = Comparing { longer: self.slow, ..Comparing::with(Compare::Counts) };
         self.baseline.group(judging, columns, comparing, sink);
     }
 
     fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
-        self.baseline
-            .counts(judging, groups, (self.slow, false), sink);
+        self.baseline.counts(judging, groups, (self.slow, false), sink);
     }
 }
