@@ -42,7 +42,7 @@ impl Stderr {
 
     /// Adds a progress bar for a cluster. The bar is removed when it is dropped.
     pub(crate) fn bar(&self, cluster: &str) -> ProgressBar {
-        // A set that is hidden keeps every bar that is added to it.
+        // A hidden `MultiProgress` never removes its bars.
         if self.bars.is_hidden() {
             return ProgressBar::hidden();
         }
@@ -110,7 +110,7 @@ pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }
 
-/// Updates a bar with the progress of a collect.
+/// Updates a bar with the progress of reading a range.
 pub(crate) fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_length(progress.planned.into());
     bar.set_position(progress.done.into());
@@ -119,7 +119,7 @@ pub(crate) fn show(bar: &ProgressBar, progress: Progress) {
         message = format!("{} failed", progress.failed);
     }
     if let Some(ms) = progress.waiting_ms {
-        message = format!("the service does not answer, next try in {} s", ms.div_ceil(1000));
+        message = format!("the service is unavailable; next try in {} s", ms.div_ceil(1000));
     }
     bar.set_message(message);
 }

@@ -48,7 +48,8 @@ counts from the future, or is in use.
 
 `unsupported_by_format`: The format can't represent what is exported.
 
-`out_of_order`: Methods were called in the wrong order, during another call, or after the end.
+`out_of_order`: Methods were called in the wrong order, during another call, or after the end. Or an
+outbox or ledger did not get every revision of a follow, one after the other.
 
 Codes of `AuthError` (kind `auth`): the credentials or the tokens were refused, or there are none.
 
@@ -198,7 +199,8 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "invalid_rules": "A rules file that isn't TOML, or that has an invalid key or value.",
     "unsupported_by_format": "The format can't represent what is exported.",
     "out_of_order": (
-        "Methods were called in the wrong order, during another call, or after the end."
+        "Methods were called in the wrong order, during another call, or after the end. Or an "
+        "outbox or ledger did not get every revision of a follow, one after the other."
     ),
     "token_refused": "A token endpoint refused the credentials.",
     "invalid_token_response": "A token endpoint's response can't be used.",

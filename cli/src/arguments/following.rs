@@ -100,7 +100,7 @@ impl FollowFlags {
     /// range. The start and the end are edges of windows, unless `--from` or `--until` sets them.
     ///
     /// # Errors
-    /// For flags that can't be used, and for a range that contains no whole window.
+    /// For flags that can't be used and, without `--until`, if no window has ended since the start.
     pub(crate) fn single_range(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let (range, step) = (self.range(Some(usual), unix_ms)?, self.step()?);
         let start = match self.from {
@@ -120,7 +120,7 @@ impl FollowFlags {
         Window::new(start, end).map_err(empty)
     }
 
-    /// Returns the range up to now or, if there is a `usual` length, up to `--until`.
+    /// Returns the range of the flags. It ends now, or at `--until` for a command that reads once, which passes a `usual` length.
     fn range(&self, usual: Option<&str>, unix_ms: i64) -> Result<Window> {
         let to = self.until.as_deref().filter(|_| usual.is_some());
         // Check `--until` here, because an error of `RangeFlags` would call it `--to`.

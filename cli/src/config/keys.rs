@@ -13,7 +13,7 @@ use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
 use crate::arguments::given::{Given, Raw, wanted};
 use crate::arguments::secret::{Place, Program, Source};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// Client options that are not keys of a configuration: they are for web apps, and for programs that get tokens
 /// themselves.
@@ -88,8 +88,7 @@ pub(crate) const SECRET_KEYS: [(&str, SecretIn); 3] = [
     ("client_secret_command", SecretIn::Command),
 ];
 
-const NO_SECRET: &str = "a secret is not written into a configuration; want client_secret_env, client_secret_file or \
-     client_secret_command";
+const NO_SECRET: &str = "a configuration must not contain secrets; want client_secret_env, client_secret_file or client_secret_command";
 
 const NO_DEFAULT: &str =
     "each cluster has its own address; write it into its section [cluster.NAME]";
@@ -187,17 +186,15 @@ impl Key {
     }
 }
 
-const WANT_ADDRESS: &str =
-    "want an address such as https://receiver.example, or its place, such as { env = \"NAME\" }";
+const WANT_ADDRESS: &str = "want an address such as https://receiver.example, or where to read it, such as { env = \"NAME\" }";
 const WANT_COMMAND: &str = "want a command: a program and its arguments such as [\"pass\", \"show\", \"tallyfold\"], or a text for the shell";
 const WANT_PLACE: &str = "want one of { env = \"NAME\" }, { file = \"PATH\" } and { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 const WANT_TIME: &str = "want a length of time in whole seconds such as 30s, 15m or 24h";
-const SECRET_ADDRESS: &str = "an address with a user or a password is a secret, which is not written into a configuration; \
-     want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
-const SECRET: &str = "a secret is not written into a configuration; \
-     want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
-const SECRET_HEADER: &str = "the value of such a header is a secret, which is not written into a configuration; \
-     want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
+const SECRET: &str = "a configuration must not contain secrets";
+const SECRET_ADDRESS: &str =
+    "an address with a user or a password is a secret, so it must not be in a configuration";
+const SECRET_HEADER: &str =
+    "by its name, this header contains a secret, which must not be in a configuration";
 
 /// State that is shared while all sections of a configuration are read.
 #[derive(Debug, Default)]
@@ -234,7 +231,7 @@ fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading)
     Ok(match argument.kind {
         Kind::Address => address(entry, reading)?,
         Kind::Secret => match entry.as_text() {
-            Some(_) => return Err(entry.wrong(SECRET).into()),
+            Some(_) => return Err(secret(entry, SECRET)),
             None => source(place_in(entry, reading)?),
         },
         Kind::Texts => {
@@ -246,7 +243,7 @@ fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading)
         Kind::Whole => Raw::Whole(entry.whole(wanted)?),
         Kind::Mapping => headers(entry, wanted, reading)?,
         Kind::Nested(arguments) => nested(&entry.table(wanted)?, arguments, reading)?,
-        // Times are also texts in a file. The core parses them.
+        // In a file, times are written as text, too. The core parses them.
         _ => Raw::Text(entry.text(wanted)?.to_owned()),
     })
 }
@@ -274,7 +271,7 @@ fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw
         // Header names are case-insensitive.
         let name = header.name.to_ascii_lowercase();
         let raw = match header.as_text() {
-            Some(_) if is_secret(&name) => return Err(header.wrong(SECRET_HEADER).into()),
+            Some(_) if is_secret(&name) => return Err(secret(&header, SECRET_HEADER)),
             Some(text) => Raw::Text(text.to_owned()),
             None => source(place_in(&header, reading)?),
         };
@@ -308,13 +305,18 @@ fn labels(entry: &Entry<'_>) -> Result<Raw> {
 
 fn address(entry: &Entry<'_>, reading: &mut Reading) -> Result<Raw> {
     match entry.as_text() {
-        Some(text) if has_user(text) => Err(entry.wrong(SECRET_ADDRESS).into()),
+        Some(text) if has_user(text) => Err(secret(entry, SECRET_ADDRESS)),
         Some(text) => Ok(Raw::Text(text.to_owned())),
         None => {
             entry.table(WANT_ADDRESS)?;
             Ok(source(place_in(entry, reading)?))
         }
     }
+}
+
+/// Returns the error of a value that must not be in the file.
+fn secret(entry: &Entry<'_>, why: &str) -> Failure {
+    entry.wrong(format_args!("{why}; {WANT_PLACE}")).into()
 }
 
 /// Returns whether an address names a user, perhaps with a password.

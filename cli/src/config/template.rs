@@ -9,19 +9,20 @@ use toml_writer::ToTomlValue;
 
 use super::keys::{Form, Key, Section, example_of, keys, toml_name};
 use crate::arguments::declared::{described, written};
+use crate::output::safe::wrapped;
 
-/// The maximum width of comments, in characters.
+/// The maximum width of wrapped descriptions, without the `# ` in front.
 const WIDTH: usize = 100;
 
-const HEAD: &str = r#"# The configuration of the command tallyfold. The command reads the first of these files that exists:
-#   the one in --config or TALLYFOLD_CONFIG, ./tallyfold.toml,
-#   ~/.config/tallyfold/tallyfold.toml (or below XDG_CONFIG_HOME), /etc/tallyfold/tallyfold.toml.
+const HEAD: &str = r#"# The configuration of the command tallyfold. The command reads the file in --config or TALLYFOLD_CONFIG. If neither is set,
+# it reads the first of these files that exists:
+#   ./tallyfold.toml, ~/.config/tallyfold/tallyfold.toml (or below XDG_CONFIG_HOME), /etc/tallyfold/tallyfold.toml.
 # It refuses a ./tallyfold.toml that you have not trusted (tallyfold trust).
 # To use a setting that has a # in front, remove the #. Lengths of time have a unit: "500ms", "30s", "15m", "24h".
 #
 # Flags override environment variables, which override this file. Variables such as TALLYFOLD_CLIENT_ID and flags such as
 # --client-id describe one cluster. A command that queries several clusters refuses them: choose a cluster with --cluster.
-# A variable that this file names (client_secret_env = "NAME") sets only the key that names it.
+# A variable that this file refers to (client_secret_env = "NAME") is used only there.
 #
 # Do not put secrets here. A secret comes from an environment variable, from a file that only its owner can read, or from
 # the output of a command. Relative paths start at the folder of this file.
@@ -63,7 +64,7 @@ const RUN: &str = r"
 #[run]
 ";
 
-/// Keys of `[cluster.main]` that the user has to set. Only these keys are not commented out.
+/// Keys of `[cluster.main]` that the user has to set. All other keys are commented out.
 const TO_FILL_IN: [&str; 4] =
     ["cluster_endpoint", "client_id", "client_secret_env", "control_audience"];
 
@@ -142,7 +143,9 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
         (Section::Receiver(kind), "url") => kind.usual_url().map(|url| url.to_toml_value()),
         _ => None,
     });
-    wrap(text, &doc);
+    for line in wrapped(&doc, WIDTH) {
+        text.push_str(&format!("# {line}\n"));
+    }
     let value = default.unwrap_or_else(|| example_in(section, key.name).to_owned());
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
@@ -172,30 +175,33 @@ fn about(name: &str) -> &'static str {
             client_secret_command."
         }
         "client_secret_file" => {
-            "A file with the client secret. Its group and others must not have access to it (mode 0600 or 0400), except for \
+            "A file with the client secret. Only its owner may have access to it (mode 0600 or 0400), except for \
             secrets from systemd (LoadCredential=) and Kubernetes."
         }
         "client_secret_command" => {
-            "A command that prints the client secret within a minute: an array, or a text that the shell runs."
+            "A command that prints the client secret: an array of the program and its arguments, or a text for the shell. It has one minute."
         }
         "ca_file" => "A PEM file of CA certificates to trust in addition to the system's.",
         "proxy" => {
-            "A proxy, instead of the one in HTTPS_PROXY. An address with a user or a password is a secret: { env = \"NAME\" }."
+            "A proxy, instead of the one in HTTPS_PROXY. An address with a user or a password is a secret, so write it as \
+            { env = \"NAME\" }."
         }
         "labels" => "Labels for the exported counts of the cluster.",
         "format" => {
             "The format: openmetrics, remote-write, otlp, influx, dogstatsd, datadog and others."
         }
-        "push" => "The destinations that get each revision.",
+        "push" => {
+            "Where to push the counts of each window, and their corrections: names of sections such as [push.collector]."
+        }
         "check" => "Whether the rules of [check] are applied to each window.",
         "notify" => "The receivers of alerts: names of sections such as [slack.oncall].",
         "dashboard" => "The address and port of the dashboard.",
         "rules" => "The file with the rules.",
         "state" => {
-            "The state that a run leaves for the next one: findings, and who was notified of them. A folder if clusters have names, \
-            as here; otherwise a file."
+            "The state that a run leaves for the next one: findings, and who was notified of them. The clusters of \
+            this file have names, so this is a folder; without names, it is a file."
         }
-        "history" => "A folder for the earlier counts that rules compare with.",
+        "history" => "A folder with earlier counts, which the rules compare new counts with.",
         "template" => {
             "A file with the message, which is JSON with placeholders such as {{sentence}}."
         }
@@ -243,22 +249,6 @@ fn example(name: &str) -> &'static str {
         "template" => r#""chat.json""#,
         "routing_key" => r#"{ env = "PAGERDUTY_KEY" }"#,
         _ => r#""""#,
-    }
-}
-
-/// Wraps a text, and adds it as comment lines.
-fn wrap(text: &mut String, doc: &str) {
-    let mut line = String::new();
-    for word in doc.split_whitespace() {
-        if !line.is_empty() && line.chars().count() + word.chars().count() > WIDTH {
-            text.push_str(&format!("#{line}\n"));
-            line.clear();
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    if !line.is_empty() {
-        text.push_str(&format!("#{line}\n"));
     }
 }
 

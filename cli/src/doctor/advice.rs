@@ -1,5 +1,5 @@
 //! Contains the advice for each possible failure. If the service reference does not define a status, the advice
-//! suggests what to check first, and does not name a cause.
+//! suggests what to check first, and names at most a possible cause.
 
 use tallyfold::Code;
 
@@ -21,7 +21,7 @@ fn of_status(status: u16) -> Option<&'static str> {
              if your operator has named one."
         }
         405 => {
-            "Check the address: another server answers there, and it does not accept this method."
+            "Check the address: the server there does not accept this method, so it may be another server."
         }
         407 => PROXY_CREDENTIALS,
         _ => return None,
@@ -38,7 +38,7 @@ pub(crate) fn of_trouble(name: &str) -> &'static str {
     found.map_or(BROKEN, |(_, advice)| advice)
 }
 
-const BROKEN: &str = "Try again in a minute; if it persists, check what is between here and the server: a firewall, a proxy, a load balancer.";
+const BROKEN: &str = "Try again in a minute; if the failure persists, check what is between here and the server: a firewall, a proxy, a load balancer.";
 
 const DIFFERENT_BODY: &str = "The response is not what the service's reference describes: check that the address is your deployment's, \
      and that no proxy changes responses; then show the operator this message.";
@@ -62,7 +62,7 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::InvalidArgument, SETTING),
     (Code::InvalidRules, NOT_HERE),
     (Code::InvalidBaseAddress, "Write the address as https://host.example, followed only by a path prefix if your operator has named one."),
-    (Code::InsecureBaseAddress, "Use https. Set --dangerously-allow-http only if nobody else uses the network in between."),
+    (Code::InsecureBaseAddress, "Use https. Set --dangerously-allow-http only if nobody else uses the network between this machine and the server."),
     (Code::SecretInBrowser, NOT_HERE),
     (Code::InvalidTimestamp, NOT_HERE),
     (Code::InvalidWindow, NOT_HERE),
@@ -85,7 +85,7 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway requires you to log in first."),
     (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall in between may also have answered."),
     (Code::RateLimited, "Wait, and send fewer requests: lower --concurrency, or use fewer jobs at the same time."),
-    (Code::RetryLater, "Wait for the time in the message, or allow longer waits with --longest-retry-wait."),
+    (Code::RetryLater, "Wait for as long as the message states, or allow longer waits with --longest-retry-wait."),
     (Code::ServerError, "Wait and try again: the service, or a gateway in front of it, has failed. If the failure persists, ask the operator."),
     (Code::UnexpectedStatus, "Check the address, and show the operator this message: the reference does not show what this status means."),
     (Code::NetworkFailed, BROKEN),
@@ -93,7 +93,7 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::DeadlineExceeded, "Allow more time with --timeout 60s."),
     (Code::WrongContentType, DIFFERENT_BODY),
     (Code::WrongContentEncoding, "Check the proxy or gateway in between: it compresses in a way that was not requested."),
-    (Code::HtmlResponse, "Open the address in a browser: a web page answers instead of the service, perhaps the login page of a proxy or gateway. Log in there, or have this machine exempted from it."),
+    (Code::HtmlResponse, "Open the address in a browser: the response is a web page, perhaps the login page of a proxy or gateway. Log in, or ask for an exemption from the login for this machine."),
     (Code::EmptyBody, DIFFERENT_BODY),
     (Code::TruncatedBody, BROKEN),
     (Code::InvalidJson, DIFFERENT_BODY),
@@ -120,12 +120,12 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::WasmForbidden, NOT_HERE),
     (Code::Crashed, NOT_HERE),
     (Code::InvalidTable, NOT_HERE),
-    (Code::WindowsNotAdditive, "Do not add up windows of this service before the operator has explained why they do not add up: sums over adjacent windows would be wrong."),
+    (Code::WindowsNotAdditive, "Do not sum the counts of adjacent windows until the operator has explained the difference: such sums would be wrong."),
 ];
 
 #[rustfmt::skip]
 const BY_TROUBLE: &[(&str, &str)] = &[
-    ("ENOTFOUND", "Check the spelling of the address, and whether this machine has a network and a name server that knows it (`getent hosts NAME`)."),
+    ("ENOTFOUND", "Check the spelling of the hostname, the network of this machine, and whether its name server knows the host (`getent hosts NAME`)."),
     ("ECONNREFUSED", "Check the port; if it is right, the server is down or a firewall refuses the connection: ask the operator of the server."),
     ("ECONNRESET", "Check what is between here and the server: a firewall, a proxy or a load balancer ends the connection."),
     ("EHOSTUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),

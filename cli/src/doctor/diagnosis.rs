@@ -17,8 +17,8 @@ use crate::output::sink::Screen;
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "tallyfold doctor")]
 pub(crate) struct Diagnosis {
-    /// The exit code of the process: 0 if no check failed, the code of the first failed check, or 6 if checks failed
-    /// for some clusters, but not for all.
+    /// The exit code of the process: 0 if no check failed, 6 if checks failed for some clusters but not for all, and otherwise
+    /// the code of the first failed check.
     pub(crate) exit_code: u8,
     /// The clusters, in the order of the configuration.
     pub(crate) clusters: Vec<ClusterDiagnosis>,
@@ -42,7 +42,7 @@ pub(crate) struct ClusterDiagnosis {
 pub(crate) struct Check {
     /// What was checked.
     pub(crate) name: CheckName,
-    /// For a check of the network path to an address: the address, without its path.
+    /// For a check of the network path to an address: the scheme, host and port of the address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<String>,
     /// The result of the check.

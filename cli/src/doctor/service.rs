@@ -23,7 +23,7 @@ use crate::host::session::Session;
 /// Details that a call does not report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// The content coding of the last response; `None` if it was not compressed.
+    /// The `Content-Encoding` of the last response, which may be `identity`; `None` without this header.
     pub(crate) coding: Option<String>,
     /// The decoded length of the last response's body, in bytes.
     pub(crate) bytes: u64,
@@ -203,11 +203,12 @@ const SETTLE_MS: i64 = 3_600_000;
 /// Returns the last two windows of five minutes that are settled, the earlier window first.
 pub(crate) fn settled(unix_ms: i64) -> Option<[Window; 2]> {
     let step = TimeStep::from_seconds(LENGTH_MS.unsigned_abs() / 1_000).ok()?;
-    let end = step.floor(Timestamp::from_unix_ms(unix_ms.checked_sub(SETTLE_MS)?)?);
-    let before = |ms: i64| Timestamp::from_unix_ms(end.unix_ms().checked_sub(ms)?);
-    let (middle, start) = (before(LENGTH_MS)?, before(2 * LENGTH_MS)?);
-    let window = |start, end| Window::new(start, end).ok();
-    Some([window(start, middle)?, window(middle, end)?])
+    let edge = |windows: i64| {
+        let ago_ms = SETTLE_MS + windows * LENGTH_MS;
+        Some(step.floor(Timestamp::from_unix_ms(unix_ms.checked_sub(ago_ms)?)?))
+    };
+    let [start, middle, end] = [edge(2)?, edge(1)?, edge(0)?];
+    Some([Window::new(start, middle).ok()?, Window::new(middle, end).ok()?])
 }
 
 /// Queries the counts of a window.
@@ -286,7 +287,7 @@ pub(crate) fn compression(seen: &Seen) -> Check {
         _ => Check::warning(
             name,
             format!("not compressed: {bytes} bytes"),
-            "Responses could be about a tenth as long: tallyfold requests gzip.",
+            "tallyfold requests gzip, which would shorten responses to about a tenth.",
             "Ask the operator to compress responses; a proxy in between may also remove the compression.",
         ),
     }

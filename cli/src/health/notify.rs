@@ -76,7 +76,7 @@ impl Args for Targets {
                     .action(ArgAction::Append)
                     .help_heading(HEADING)
                     .help(format!(
-                        "Notifies {about}, by its address or the NAME of a section [{name}.NAME]; may be repeated"
+                        "Notifies {about}, given as an address or as the NAME of a section [{name}.NAME]; may be repeated"
                     )),
             )
         })
@@ -158,8 +158,8 @@ impl Notifier {
         let has_headers = !(flags.header_env.is_empty() && flags.header_file.is_empty());
         if has_headers && addresses != 1 {
             return Err(Failure::usage(
-                "--header-env and --header-file apply to one receiver that is given by its address; want a section of the \
-                 configuration for each of the others",
+                "--header-env and --header-file need exactly one receiver that is given as an address; put the headers of other \
+                 receivers into the configuration",
             ));
         }
         let alert_for_ms = flags.alert_for_ms(rules)?;
@@ -265,19 +265,14 @@ impl NotifyFlags {
     }
 
     fn named(&self, kind: ReceiverKind, target: &str, settings: &Settings) -> Result<Named> {
+        let template = self.template.clone().filter(|_| kind == ReceiverKind::Webhook);
         if target.contains("://") {
             let mut given = Given::default();
             given.set("url", Raw::Text(target.to_owned()), Origin::Flag);
             given.overlay(self.plain.given.clone());
             given.add_headers(&self.header_env, &self.header_file)?;
-            let is_webhook = kind == ReceiverKind::Webhook;
-            return Ok(Named {
-                kind,
-                name: None,
-                given,
-                template: self.template.clone().filter(|_| is_webhook),
-                network: NetworkSettings::default(),
-            });
+            let network = NetworkSettings::default();
+            return Ok(Named { kind, name: None, given, template, network });
         }
         let is_it = |one: &&AlertReceiver| one.kind == kind && one.name == target;
         let found = settings.receivers.iter().find(is_it).ok_or_else(|| match is_name(target) {
@@ -286,18 +281,14 @@ impl NotifyFlags {
                 "--{kind}: want the name of a section of the configuration, or an address with http:// or https://"
             )),
             true => Failure::usage(format!(
-                "--{kind} {target}: the configuration has no section [{kind}.{target}]; want one, or an address such as http://127.0.0.1:9093"
+                "--{kind} {target}: the configuration has no section [{kind}.{target}]; add it, or give an address that begins with https://"
             ))
         })?;
-        let template = match kind {
-            ReceiverKind::Webhook => found.template.clone().or_else(|| self.template.clone()),
-            _ => None,
-        };
         Ok(Named {
             kind,
             name: Some(found.name.clone()),
             given: found.given.clone(),
-            template,
+            template: found.template.clone().or(template),
             network: found.network.clone(),
         })
     }
@@ -321,11 +312,9 @@ impl Named {
             // fingerprint replaces this empty name below.
             None => (String::new(), kind.to_string()),
         };
-        let template = self.template.as_deref();
-        let template = template.map(|path| read_text(path, "a template"));
-        let template = template.transpose()?;
         let mut options = ReceiverOptions::with_defaults(name);
-        options.template = template;
+        let template = self.template.as_deref();
+        options.template = template.map(|path| read_text(path, "a template")).transpose()?;
         let mut options = self.given.read_over(options)?;
         if let (None, Some(url)) = (&self.name, &options.url) {
             options.name = fingerprint(&kind.completed(url));

@@ -138,13 +138,12 @@ fn series(
             positions,
             row: Box::new(|position| {
                 let row = series.row(position)?;
-                let window = SeriesWindow {
-                    window: row.window(),
-                    complete: row.complete(),
-                    provisional: row.provisional(),
-                };
                 Some(SeriesRowDocument {
-                    window: window.into(),
+                    window: WindowDocument {
+                        window: row.window(),
+                        complete: row.complete(),
+                        provisional: row.provisional(),
+                    },
                     row: row_of(series, row, row.counts()),
                 })
             }),

@@ -9,10 +9,10 @@ use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use tallyfold::Counts;
 use tallyfold_export::{Counted, Export};
@@ -63,8 +63,8 @@ impl File {
         Ok(Self { writer: writer.map_err(refused)?, batch: Batch::new(export) })
     }
 
-    /// Writes the added rows as a group, copies the buffer to the output, and empties both. The writer itself counts the
-    /// bytes that it has written, so it does not need the old content.
+    /// Writes the added rows as a group, and copies the buffer to the output. Then empties the rows and the buffer. The writer
+    /// itself counts the bytes that it has written, so it does not need the old content.
     fn end_group(&mut self, export: &Export, out: &mut dyn Write) -> Result<(), WriteError> {
         if self.batch.starts.is_empty() {
             return Ok(());
@@ -120,36 +120,34 @@ impl Batch {
 
     /// Writes the columns in the order of the schema.
     fn write(&self, writer: &mut SerializedFileWriter<Vec<u8>>) -> ParquetResult<()> {
-        let (labels, values) = (self.labels.len(), self.values.len());
         let mut group = writer.next_row_group()?;
-        let mut position = 0;
-        while let Some(mut column) = group.next_column()? {
-            let text = match position {
-                at if at < labels => self.labels.get(at),
-                at if at < labels + 3 => None,
-                at => self.values.get(at - labels - 3),
-            };
-            if let Some(text) = text {
-                let column = column.typed::<ByteArrayType>();
-                column.write_batch(text, None, None)?;
-            } else if position == labels + 2 {
-                let column = column.typed::<BoolType>();
-                column.write_batch(&self.settled, None, None)?;
-            } else {
-                let numbers = match position - labels {
-                    0 => &self.starts,
-                    1 => &self.ends,
-                    at => &self.counts[at - 3 - values],
-                };
-                let column = column.typed::<Int64Type>();
-                column.write_batch(numbers, None, None)?;
-            }
-            column.close()?;
-            position += 1;
+        for texts in &self.labels {
+            write_column::<ByteArrayType>(&mut group, texts)?;
+        }
+        write_column::<Int64Type>(&mut group, &self.starts)?;
+        write_column::<Int64Type>(&mut group, &self.ends)?;
+        write_column::<BoolType>(&mut group, &self.settled)?;
+        for texts in &self.values {
+            write_column::<ByteArrayType>(&mut group, texts)?;
+        }
+        for counts in &self.counts {
+            write_column::<Int64Type>(&mut group, counts)?;
         }
         group.close()?;
         Ok(())
     }
+}
+
+/// Writes the next column of a row group.
+fn write_column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    values: &[T::T],
+) -> ParquetResult<()> {
+    if let Some(mut column) = group.next_column()? {
+        column.typed::<T>().write_batch(values, None, None)?;
+        column.close()?;
+    }
+    Ok(())
 }
 
 fn schema(export: &Export) -> ParquetResult<TypePtr> {

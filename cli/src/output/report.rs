@@ -247,9 +247,8 @@ impl<A, F> Report<A, F> {
         let has_gaps = self.parts.iter().any(|part| !part.gaps.is_empty());
         match failed.first() {
             Some(first) if failed.len() == self.parts.len() + self.missing.len() => first.exit,
-            Some(_) => Exit::Missing,
-            None if has_gaps => Exit::Missing,
-            None => Exit::Fine,
+            None if !has_gaps => Exit::Fine,
+            _ => Exit::Missing,
         }
     }
 }
@@ -299,7 +298,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
         if !part.gaps.is_empty() {
             faults.push(format!("{of}not counted: {}", spans(&part.gaps)));
         }
-        faults.extend(unbalanced(part).map(|text| format!("{of}{text}")));
+        faults.extend(contradiction(part.reconciliation).map(|text| format!("{of}{text}")));
     }
     for missing in &report.missing {
         let name = escaped(&missing.cluster);
@@ -308,12 +307,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
     faults
 }
 
-/// Returns a sentence about reported totals that differ from the sums of the counts.
-pub(crate) fn unbalanced(part: &Part) -> Option<String> {
-    contradiction(part.reconciliation)
-}
-
-/// Returns the sentence for a `reconciliation` of totals; `None` if they agree or can't be compared.
+/// Returns a sentence about reported totals that differ from the sums of the counts; `None` if they agree or can't be compared.
 pub(crate) fn contradiction(reconciliation: Reconciliation) -> Option<String> {
     let Reconciliation::Unbalanced { success, errors, filtered } = reconciliation else {
         return None;

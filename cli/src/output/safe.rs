@@ -71,8 +71,9 @@ pub(crate) fn unescaped(text: &str) -> String {
     out + rest
 }
 
-/// A writer to a terminal, for text of any format. Control characters, and invisible characters that change the layout
-/// of text, are escaped, so that no value of an event can control the terminal.
+/// A writer to a terminal, for output in any format. Escapes control characters, and invisible characters that change the
+/// layout of text, so that no value of an event can control the terminal. With `color`, sequences that select a colour pass, so
+/// the caller must have escaped all values.
 pub(crate) struct Terminal<W: Write> {
     inner: W,
     /// Whether sequences that select a colour are passed on.

@@ -105,7 +105,8 @@ pub(crate) fn check_output(path: Option<&Path>) -> Result<()> {
 }
 
 /// Writes a result to stdout or to a file, as [`write_to`] does. Only a complete result replaces the file; an earlier
-/// incomplete result is then removed. An incomplete result is written to another file next to it, with a note.
+/// incomplete result is then removed. Writes an incomplete result to another file next to the output file, and a note about
+/// that to stderr.
 ///
 /// # Errors
 /// Same as [`write_to`].

@@ -117,7 +117,7 @@ fn print_remarks(report: &Report, leaves_out: bool, stderr: &Stderr) {
         ));
     }
     for part in &report.parts {
-        if let Some(text) = report::unbalanced(part) {
+        if let Some(text) = report::contradiction(part.reconciliation) {
             stderr.warning(format_args!("{}{text}", report.place(&part.cluster)));
         }
     }

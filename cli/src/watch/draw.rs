@@ -237,7 +237,7 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     Some((format!("{window} corrected: {errors} errors"), false))
 }
 
-/// Returns the explanations of the marks `~` and `!`, as far as the view shows them above windows.
+/// Explains the marks `~` and `!`, each only if a window of the history has it.
 fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
     let signs = [(Stage::Provisional, "~ may still change"), (Stage::Failed, "! read failed")];
@@ -276,12 +276,12 @@ const HELP: [&str; 14] = [
     "s          rank by the next column",
     "/ Esc      filter rows; show all",
     "c          next cluster",
-    "r          read now what may change",
+    "r          reread windows marked ~",
     "~ may still change   ! read failed",
     "· no errors   ? not read yet",
     "",
-    "errors    were lost",
-    "filtered  were dropped on purpose",
+    "errors    events lost to an error",
+    "filtered  events dropped on purpose",
     "change    errors of the newest window",
     "          minus the previous window's",
     "rate      errors as a share of attempts",

@@ -18,9 +18,9 @@ pub(crate) struct Prior {
     pub(crate) least: f64,
     /// The assumption for a group without enough days.
     pub(crate) unknown: f64,
-    /// A count is remarkable if its score is at least this factor times the highest score of all but a few days. The three
-    /// factors are for sums of up to an hour, of up to six hours, and for longer sums. There are more short sums, so more
-    /// of them are high by chance.
+    /// Three factors: for sums of up to an hour, of up to six hours, and for longer sums. A count is remarkable if its score
+    /// reaches the factor times the highest score that is usual, which a few extreme days may exceed. There are more short
+    /// sums, so more of them are high by chance.
     pub(crate) margins: [f64; 3],
 }
 
@@ -29,7 +29,7 @@ impl Prior {
     /// little effect on a sudden rise.
     pub(crate) const RISES: [f64; 3] = [1.7; 3];
 
-    /// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
+    /// Returns the assumptions for a kind of comparison.
     pub(crate) const fn of(compare: Compare) -> Self {
         match compare {
             Compare::Counts => Self { least: 0.001_6, unknown: 0.04, margins: [1.9, 1.8, 1.7] },
@@ -87,7 +87,8 @@ pub(crate) struct Learned<'n> {
     noises: BTreeMap<(usize, usize), Noise>,
 }
 
-/// The looks of the slots from `start` on; `None` for a slot without a look.
+/// For each slot from `start` on, how its count compares with the expected count ([`Look`]); `None` for a slot that was not
+/// compared.
 #[derive(Debug, Default)]
 struct Looks {
     start: usize,
@@ -108,7 +109,8 @@ impl<'n> Learned<'n> {
     /// Returns the noise for sums over the `length` slots that end with `slot`, learned from the days before that
     /// slot's day.
     pub(crate) fn noise(&mut self, slot: usize, length: usize) -> Noise {
-        let days = self.past.calendar().days_before(slot, DAYS);
+        let calendar = self.past.calendar();
+        let days = calendar.days_before(slot, DAYS);
         let key = (length, days.end);
         if let Some(noise) = self.noises.get(&key) {
             return *noise;
@@ -116,16 +118,15 @@ impl<'n> Learned<'n> {
         let stride = (length / 4).max(1);
         let looks = self.looks.entry(length).or_default();
         let look = |slot: usize| (self.looking)(self.past, slot + 1, length);
-        let calendar = self.past.calendar();
         looks.fill(calendar, (days.start, days.end), stride, look);
-        let per_day = self.past.calendar().per_day;
+        let per_day = calendar.per_day;
         let count = (days.end - days.start).div_ceil(per_day);
         let of_day = |ago: usize| {
             let end = days.end - ago * per_day;
             looks.within(end.saturating_sub(per_day).max(days.start), end)
         };
         let all: Vec<Vec<Look>> = (0..count).map(of_day).filter(|day| !day.is_empty()).collect();
-        let hours = length.div_ceil(self.past.calendar().per_hour);
+        let hours = length.div_ceil(calendar.per_hour);
         let margin = match hours {
             ..=1 => self.prior.margins[0],
             2..=6 => self.prior.margins[1],
@@ -138,8 +139,8 @@ impl<'n> Learned<'n> {
 }
 
 impl Looks {
-    /// Adds the slots up to `end`. Every `stride`-th slot, counted from 1970, gets a look, unless it is on a holiday. Slots
-    /// that were added already keep their looks, unless `start` lies before all of them; then all slots are added again.
+    /// Adds the slots up to `end`. Computes a [`Look`] for every `stride`-th slot, counted from 1970, except on holidays. Keeps
+    /// the slots that were added before. If `start` is before the first of them, adds all slots again.
     fn fill(
         &mut self,
         calendar: &Calendar,
@@ -166,8 +167,8 @@ impl Looks {
     }
 }
 
-/// Computes the noise from the looks of some days. The days with the largest deviations are left out, so that incidents
-/// don't count as noise.
+/// Computes the noise from the looks of some days. For `phi`, leaves out the days with the largest deviations, an eighth of
+/// them, so that incidents don't count as noise. For each limit, leaves out one day fewer.
 fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     if days.len() < FEWEST_DAYS {
         return Noise { phi: prior.unknown, calm: prior.unknown, limits: [0.0; 2] };

@@ -107,6 +107,7 @@ export const errorCodes = [
  * `invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
  * `unsupported_by_format`: The format can't represent what is exported.
  * `out_of_order`: Methods were called in the wrong order, during another call, or after the end.
+ * Or an outbox or ledger did not get every revision of a follow, one after the other.
  *
  * Codes of kind `auth`: the credentials or the tokens were refused, or there are none.
  *

@@ -194,7 +194,7 @@ pub(super) fn sign(stage: Stage) -> &'static str {
     }
 }
 
-/// Returns the name of successes. The service's reference calls them delivered for event delivery only.
+/// Returns the word for successes. The service's reference says "delivered" only for event delivery.
 pub(super) fn delivered(metric: Metric) -> &'static str {
     match metric {
         Metric::EventDelivery => "delivered",
