@@ -205,8 +205,8 @@ impl Ledger {
     /// Adds a revision, and stores the state of its follow after the revision. The counts are added only if the window is
     /// settled.
     ///
-    /// The first revision, or [`Ledger::begin`], determines where the totals begin. After that, no window may be skipped:
-    /// each window that the stored state still had to settle must be in the totals, or still unsettled in the new state.
+    /// The first revision, or [`Ledger::begin`], determines where the totals begin. From there, no window may be skipped: each
+    /// window that was still to be settled before must be in the totals, or still unsettled in the new state.
     /// A follow may settle windows in any order, so a window that can't be read for days does not delay the others.
     ///
     /// # Errors
@@ -256,14 +256,20 @@ impl Ledger {
         // Without the state of a follow, the caller adds windows in order.
         let in_order = |until: Option<Timestamp>| until.map(Position::at);
         let after = Position::of(&state)?.or_else(|| in_order(settled_until));
-        // `begin` accepts any text as the state. If the text can't be parsed, skipped windows can't be found.
-        let before = self.state.as_deref().and_then(|state| Position::of(state).ok());
-        let before = before.and_then(|position| position.or_else(|| in_order(self.settled_until)));
+        let before = match self.state.as_deref().map(Position::of) {
+            None => {
+                let first = rows.windows.first().map(|rows| rows.window);
+                first.zip(after.as_ref()).map(|(first, after)| Position::before_first(first, after))
+            }
+            Some(Ok(position)) => position.or_else(|| in_order(self.settled_until)),
+            // `begin` accepts any text as the state. If the text can't be parsed, skipped windows can't be found.
+            Some(Err(_)) => None,
+        };
         let skipped = before.zip(after).and_then(|(before, after)| before.gap(&after, &windows));
         if let Some(skipped) = skipped.filter(|_| !allow_gap) {
             let message = Words::from(format!(
-                "{skipped:?} was skipped: the totals don't have its counts, and the follow won't read it any more; resume the \
-                 follow from the state in the ledger, or set "
+                "{skipped:?} was skipped: the totals don't have its counts, and from this state, the follow won't read it any \
+                 more; add each revision with the state just after it, resume the follow from the state in the ledger, or set "
             ));
             let message =
                 message.and(Name::from("allow_gap")).and(" if these counts are gone for good");

@@ -150,9 +150,8 @@ impl Outbox {
     ///
     /// # Errors
     /// `out_of_order` if another revision is still pending, if the revision was put in before, or if another revision was
-    /// skipped; `incompatible_tables` for counts of another cluster or
-    /// client; `invalid_argument` for an empty state, and for a format that is not sent or can't represent changes;
-    /// `invalid_checkpoint` for a state that is truncated or was changed.
+    /// skipped; `incompatible_tables` for counts of another cluster or client; `invalid_argument` for an empty state, and for
+    /// a format that is not sent or can't represent changes; `invalid_checkpoint` for a state that is truncated or was changed.
     pub fn put(&mut self, revision: &Revision, state: String, format: Format) -> Result<()> {
         self.put_source(&revision.into(), state, format)
     }
@@ -172,8 +171,11 @@ impl Outbox {
         let (Some(revision), [window]) = (changes.revision, rows.windows.as_slice()) else {
             return Err(Error::argument("revision", Code::InvalidArgument, "want a revision"));
         };
-        // `begin` accepts any text as the state. If the text isn't a follow's state, skipped revisions can't be found.
-        let before = self.state.as_deref().and_then(|state| Position::of(state).ok()?);
+        let before = match self.state.as_deref() {
+            None => after.as_ref().map(|after| Position::before_first(window.window, after)),
+            // `begin` accepts any text as the state. If the text isn't a follow's state, skipped revisions can't be found.
+            Some(state) => Position::of(state).ok().flatten(),
+        };
         if let Some((before, after)) = before.zip(after) {
             before.check_one(&after, window, revision)?;
         }

@@ -49,6 +49,19 @@ impl Position {
         Self { open, next }
     }
 
+    /// The position just before a follow's first revision. The follow had opened `window`, and the earlier windows that are still
+    /// open in `after`, and had returned no revision.
+    pub(crate) fn before_first(window: Window, after: &Self) -> Self {
+        let earlier = after.open.iter().filter(|open| open.window.end() <= window.start());
+        let unreturned = |open: &OpenWindow| OpenWindow {
+            window: open.window,
+            revisions: open.revisions.map(|_| 0),
+        };
+        let mut open: Vec<OpenWindow> = earlier.map(unreturned).collect();
+        open.push(OpenWindow { window, revisions: Some(0) });
+        Self { open, next: window.end() }
+    }
+
     /// Parses the state of a follow; `None` for any other text.
     ///
     /// # Errors

@@ -171,13 +171,13 @@ fn an_outbox_refuses_a_skipped_and_a_repeated_revision() {
     let mut outbox = Outbox::default();
     for place in 0..all.len() {
         for ahead in place + 1..all.len() {
-            // The first revision may have any state, because no state shows where the follow began.
+            let mut refused = vec![put(&mut outbox.clone(), place, ahead)];
+            // No state shows whether the first revision is the follow's first one.
             if place > 0 {
-                for refused in
-                    [put(&mut outbox.clone(), ahead, ahead), put(&mut outbox.clone(), place, ahead)]
-                {
-                    assert_eq!(refused.unwrap_err().code(), Code::OutOfOrder, "{place} {ahead}");
-                }
+                refused.push(put(&mut outbox.clone(), ahead, ahead));
+            }
+            for refused in refused {
+                assert_eq!(refused.unwrap_err().code(), Code::OutOfOrder, "{place} {ahead}");
             }
         }
         put(&mut outbox, place, place).unwrap();
@@ -824,6 +824,33 @@ fn a_first_window_that_is_skipped_is_refused() {
     ledger.begin(host.machine.follow(&options(None)).unwrap().state());
     let error = ledger.add(next, state.clone()).unwrap_err();
     assert!(error.message().starts_with(&text), "{error}");
+}
+
+/// A caller that reads ahead stores a state that is further than the revision. Resumed from there, the follow would skip windows.
+#[test]
+fn a_first_revision_with_a_state_further_ahead_is_refused() {
+    let (all, _) = revisions();
+    let (mut accepted, mut refused) = (0, 0);
+    let unsettled = |after: usize| {
+        let newest = all[..=after].iter().filter(|(revision, _)| revision.settled).last();
+        newest.is_none_or(|(revision, _)| revision.window == all[0].0.window)
+    };
+    for (ahead, (_, state)) in all.iter().enumerate() {
+        let mut ledger = Ledger::default();
+        match ledger.add(&all[0].0, state.clone()) {
+            // Nothing is lost: the totals contain only settled windows.
+            Ok(()) => {
+                assert!(unsettled(ahead) && (ahead == 0 || !all[0].0.settled), "{ahead}");
+                accepted += 1;
+            }
+            Err(error) => {
+                assert_eq!(error.code(), Code::OutOfOrder);
+                assert_eq!(ledger, Ledger::default());
+                refused += 1;
+            }
+        }
+    }
+    assert!(accepted > 0 && refused > accepted, "{accepted} {refused}");
 }
 
 /// The caller deliberately skips windows whose counts can't be read any more.
