@@ -85,7 +85,8 @@ pub(crate) struct CheckDocument<'a> {
     /// The file with the rules; `null` for the standard rules.
     rules: Option<String>,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
-    /// provisional. Also false if there are no recent counts, or if clusters are missing. Always true for a replay.
+    /// provisional. Also false if there are no recent counts, if no rule can judge the counts, or if clusters are missing. Always
+    /// true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
     clusters: Vec<ClusterFindings<'a>>,
@@ -110,7 +111,7 @@ struct ClusterFindings<'a> {
     /// The labels that the configuration gives it.
     labels: Pairs<'a>,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
-    /// provisional. Also false if there are no recent counts.
+    /// provisional. Also false if there are no recent counts, or if no rule can judge the counts.
     healthy: bool,
     /// How many windows all rules together have judged; each group counts its own windows.
     judged: u64,
