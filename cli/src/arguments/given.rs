@@ -140,11 +140,11 @@ impl Given {
             Ok(())
         };
         for flag in env {
-            let (name, variable) = pair("--header-env", flag)?;
+            let (name, variable) = pair("--header-env", "VARIABLE", flag)?;
             add("--header-env", name, Place::Variable(variable.to_owned()))?;
         }
         for flag in file {
-            let (name, path) = pair("--header-file", flag)?;
+            let (name, path) = pair("--header-file", "FILE", flag)?;
             let as_failure = |error: io::Error| {
                 let kind = error.kind();
                 Failure::usage(format!("--header-file {name}: the file can't be read: {kind}"))
@@ -263,11 +263,10 @@ impl Setting {
     }
 }
 
-/// Splits a flag into the name of a header and the place of the header's value.
-fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+/// Splits the value of a flag into the name of a header and the place of the header's value. `kind` is the kind of place.
+fn pair<'a>(flag: &str, kind: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     // The error does not quote the text, because a user may have entered the secret there.
-    let wanted =
-        || Failure::usage(format!("{flag}: want a header's name, =, and where its value is"));
+    let wanted = || Failure::usage(format!("{flag}: want HEADER={kind}"));
     let (name, place) = text.split_once('=').ok_or_else(wanted)?;
     let (name, place) = (name.trim(), place.trim());
     // A secret in base64 may end with `=`, and the split would then return the secret as the name.

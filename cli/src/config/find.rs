@@ -82,7 +82,7 @@ pub(crate) fn check_owner(found: &Found) -> Result<()> {
     match &found.distrust {
         None => Ok(()),
         Some(why) => Err(Failure::usage(format!(
-            "{}: {why}, so it could send your secrets to any address: it is not used",
+            "{}: {why}. It is not used, because it could send your secrets to any address",
             found.path.display()
         ))
         .helped_by("a configuration of your own, named with --config")),

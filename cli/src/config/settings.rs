@@ -230,7 +230,7 @@ pub(crate) fn label_pairs(
     for (name, _) in own.chain(&flags) {
         if is_named && name == CLUSTER {
             return Err(Failure::usage(
-                "the label cluster is the name of the cluster: want another name for a label",
+                "the label cluster contains the name of the cluster; want another name for this label",
             ));
         }
         if !names.contains(&name.as_str()) {
