@@ -64,7 +64,7 @@ pub(crate) trait Flags: Clone {
     const IS_COMMON: bool = false;
 }
 
-/// The values of the flags that `F` selects.
+/// The values of the flags that `F` selects. A flag that is not set has the command's default in [`Flags::USUAL`], if any.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared<F> {
     /// The values, by their names in a TOML file.
@@ -113,7 +113,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
     }
 }
 
-/// Converts the value of a flag. A duration that the core expects in seconds may have a unit, like all other durations.
+/// Converts the value of a flag. If the core expects a duration in whole seconds, also accepts a unit, as other durations have.
 fn in_unit(text: String, argument: &Argument) -> Raw {
     let ms = match argument.unit() {
         Some(Unit::Seconds) => milliseconds(&text).filter(|ms| ms % 1_000 == 0),

@@ -260,8 +260,7 @@ mod tests {
     use tallyfold::RankBy;
 
     use super::*;
-    use crate::failure::Exit;
-    use crate::failure::Failure;
+    use crate::failure::{Exit, Failure};
     use crate::output::report::Missing;
     use crate::output::show::Ranking;
     use crate::output::testing::{
