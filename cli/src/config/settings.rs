@@ -230,7 +230,7 @@ pub(crate) fn label_pairs(
     for (name, _) in own.chain(&flags) {
         if is_named && name == CLUSTER {
             return Err(Failure::usage(
-                "the label cluster contains the name of the cluster; want another name for this label",
+                "the label cluster contains the cluster's name; want another name for this label",
             ));
         }
         if !names.contains(&name.as_str()) {
