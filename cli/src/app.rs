@@ -135,7 +135,7 @@ impl App {
     /// Creates a session for one cluster.
     ///
     /// # Errors
-    /// If the settings can't be used; the error names where they were set.
+    /// If the settings can't be used, or a secret can't be read; the error names where they were set.
     pub(crate) fn session(&self, cluster: &Cluster) -> Result<Session> {
         let options = cluster.client.read()?;
         let http = Http::new(&cluster.network)?;

@@ -308,7 +308,7 @@ fn invalid_arguments_are_refused_before_anything_is_sent() {
         ),
         (
             &["push", "--to", "otlp", "http://127.0.0.1:1/", "--header-env", "/secret=="],
-            "want a header's name",
+            "want HEADER=VARIABLE",
         ),
     ] {
         let output = service.tallyfold(&[arguments, &RANGE[..]].concat()).output().unwrap();

@@ -64,7 +64,7 @@ pub(crate) trait Flags: Clone {
     const IS_COMMON: bool = false;
 }
 
-/// The values of the flags that `F` selects.
+/// The values of the flags that `F` selects. A flag that is not set has the command's default in [`Flags::USUAL`], if any.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared<F> {
     /// The values, by their names in a TOML file.
@@ -97,7 +97,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
                 _ => matches
                     .get_one::<String>(argument.name)
                     .cloned()
-                    .or_else(|| usual::<F>(argument).map(str::to_owned))
+                    .or_else(|| entry_of(F::USUAL, argument).map(str::to_owned))
                     .map(|text| in_unit(text, argument)),
             };
             if let Some(raw) = raw {
@@ -113,7 +113,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
     }
 }
 
-/// Converts the value of a flag. A duration that the core expects in seconds may have a unit, like all other durations.
+/// Converts the value of a flag. If the core expects a duration in whole seconds, also accepts a unit, as other durations have.
 fn in_unit(text: String, argument: &Argument) -> Raw {
     let ms = match argument.unit() {
         Some(Unit::Seconds) => milliseconds(&text).filter(|ms| ms % 1_000 == 0),
@@ -129,7 +129,7 @@ fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
 
 fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     let (mut paragraphs, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
-    let shown = entry_of(F::COMPUTED, argument).or_else(|| usual::<F>(argument));
+    let shown = entry_of(F::COMPUTED, argument).or_else(|| entry_of(F::USUAL, argument));
     let default = shown.map(str::to_owned).or(default);
     let mut summary = paragraphs.first().cloned().unwrap_or_default();
     summary.truncate(summary.trim_end_matches('.').len());
@@ -157,11 +157,6 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
             .hide_possible_values(true),
         (kind, _) => arg.value_name(value_name(kind)),
     }
-}
-
-/// Returns the command's own default for an option, if it differs from the core's default.
-fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
-    entry_of(F::USUAL, argument)
 }
 
 /// Returns the entry of an option in a list of names and entries.

@@ -126,8 +126,8 @@ impl Given {
     /// lower case.
     ///
     /// # Errors
-    /// For a header that is given twice, and for values that can't be read. The error does not quote the place, because a user
-    /// may have entered the secret there.
+    /// For a text without a name or a place, for a header that is given twice, and for values that can't be read. The error does
+    /// not quote the place, because a user may have entered the secret there.
     pub(crate) fn add_headers(&mut self, env: &[String], file: &[String]) -> Result<()> {
         let mut given = Self::default();
         let mut add = |flag: &str, name: &str, place| {
@@ -140,11 +140,11 @@ impl Given {
             Ok(())
         };
         for flag in env {
-            let (name, variable) = pair("--header-env", flag)?;
+            let (name, variable) = pair("--header-env", "VARIABLE", flag)?;
             add("--header-env", name, Place::Variable(variable.to_owned()))?;
         }
         for flag in file {
-            let (name, path) = pair("--header-file", flag)?;
+            let (name, path) = pair("--header-file", "FILE", flag)?;
             let as_failure = |error: io::Error| {
                 let kind = error.kind();
                 Failure::usage(format!("--header-file {name}: the file can't be read: {kind}"))
@@ -167,7 +167,8 @@ impl Given {
     /// Converts the settings to options of the core, and reads the secrets from their places.
     ///
     /// # Errors
-    /// For invalid settings; the error names the place of the setting.
+    /// For invalid or missing settings, and for secrets that can't be read. The error names the place of the setting, unless the
+    /// setting is missing.
     pub(crate) fn read<T: Options>(&self) -> Result<T> {
         let found = self.with_secrets(&Setting::secret)?;
         arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
@@ -192,7 +193,7 @@ impl Given {
     /// Checks the settings without reading secrets.
     ///
     /// # Errors
-    /// Same as [`Given::read`].
+    /// The core's error for invalid or missing settings. [`Given::as_failure`] adds the place of the setting.
     pub(crate) fn check<T: Options>(&self) -> Result<(), Error> {
         let blank = |_: &Setting| Ok(Some(Secret::from("unread".to_owned())));
         match self.with_secrets(&blank) {
@@ -201,15 +202,13 @@ impl Given {
         }
     }
 
-    /// Returns a copy in which secrets replace their places. `secret` returns the secret of a setting, or `None` to keep the place.
+    /// Returns a copy in which secrets replace their places. `secret` returns the secret of a setting, or `None` to keep the
+    /// place.
     fn with_secrets(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
         let settings = self.0.iter().map(|(name, setting)| {
             let raw = match &setting.raw {
                 Raw::Table(given) => Raw::Table(given.with_secrets(secret)?),
-                Raw::Source(_) => match secret(setting)? {
-                    Some(secret) => Raw::Secret(secret),
-                    None => setting.raw.clone(),
-                },
+                raw @ Raw::Source(_) => secret(setting)?.map_or_else(|| raw.clone(), Raw::Secret),
                 raw => raw.clone(),
             };
             let origin = setting.origin.clone();
@@ -264,11 +263,10 @@ impl Setting {
     }
 }
 
-/// Splits a flag into the name of a header and the place of the header's value.
-fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+/// Splits the value of a flag into the name of a header and the place of the header's value. `kind` is the kind of place.
+fn pair<'a>(flag: &str, kind: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     // The error does not quote the text, because a user may have entered the secret there.
-    let wanted =
-        || Failure::usage(format!("{flag}: want a header's name, =, and where its value is"));
+    let wanted = || Failure::usage(format!("{flag}: want HEADER={kind}"));
     let (name, place) = text.split_once('=').ok_or_else(wanted)?;
     let (name, place) = (name.trim(), place.trim());
     // A secret in base64 may end with `=`, and the split would then return the secret as the name.

@@ -148,7 +148,8 @@ impl StepFlags {
     /// Returns the windows that a range is split into; `None` without `--by-window`.
     ///
     /// # Errors
-    /// For a text that is not a step, and for an unknown time zone.
+    /// For a text that is not a step, for an unknown time zone, for `--zone` with windows other than days, and for days of a time
+    /// zone outside of the years 1 to 9998.
     pub(crate) fn of(&self, range: Window) -> Result<Option<Steps>> {
         let Some(text) = &self.by_window else {
             return Ok(None);
@@ -353,7 +354,7 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// The flags for the counts that a collect keeps, and for several machines that share its work. Without a checkpoint,
+/// The flags for how `collect` keeps counts, and for splitting its work among several machines. Without a checkpoint,
 /// `drop_old` has no effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
@@ -393,7 +394,8 @@ impl RangeFlags {
     /// Returns the time range. `unix_ms` is the current time in milliseconds since 1970.
     ///
     /// # Errors
-    /// For texts that are not timestamps or lengths of time, and for a range that does not end after its start.
+    /// For texts that are not timestamps or lengths of time, for a range that begins before the year 0, for a range that does not
+    /// end after its start, and for a clock outside of the years 0 to 9999.
     pub(crate) fn window(&self, unix_ms: i64) -> Result<Window> {
         self.window_or(USUAL_SINCE, unix_ms)
     }

@@ -111,7 +111,7 @@ impl fmt::Debug for Source {
 /// Reads a file that only its owner can access.
 ///
 /// # Errors
-/// If the file can't be read, is larger than `most_bytes`, or other users have access to it.
+/// If the path isn't a regular file, or the file can't be read, is larger than `most_bytes`, or other users can access it.
 fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
     // The message does not quote the path. If there is no such file, the path may be the secret itself.
     let failed = |error: std::io::Error| {

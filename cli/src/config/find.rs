@@ -82,7 +82,7 @@ pub(crate) fn check_owner(found: &Found) -> Result<()> {
     match &found.distrust {
         None => Ok(()),
         Some(why) => Err(Failure::usage(format!(
-            "{}: {why}, so it could send your secrets to any address: it is not used",
+            "{}: {why}. It is not used, because it could send your secrets to any address",
             found.path.display()
         ))
         .helped_by("a configuration of your own, named with --config")),
@@ -265,7 +265,8 @@ pub(super) fn variable(name: &str) -> Option<PathBuf> {
     value.map(PathBuf::from)
 }
 
-/// Returns the folder that a variable names, or else the folder `usual` in the folder that `HOME` names.
+/// Returns the folder that a variable names, or else the folder `usual` in the folder that `HOME` names. If `usual` is empty,
+/// does not use `HOME`. Returns `None` if there is no such folder.
 pub(super) fn folder(variable: Variable<'_>, name: &str, usual: &str) -> Option<PathBuf> {
     // A relative folder is ignored, as the XDG specification requires.
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());

@@ -93,7 +93,8 @@ impl Flags for ClientFlags {
 /// Reads and merges all sources.
 ///
 /// # Errors
-/// For invalid settings; the error names the place of the setting.
+/// For a configuration that can't be read or used, for invalid settings, for a cluster in `--cluster` that does not exist, and if
+/// no service is configured. The error names the place of an invalid setting.
 pub(crate) fn load(flags: &ServiceFlags) -> Result<Settings> {
     let found = find(flags.config.as_deref())?;
     let written = found.as_ref().map(sections::read).transpose()?;

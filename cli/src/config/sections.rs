@@ -12,7 +12,7 @@ use tallyfold_health::{ReceiverKind, ReceiverOptions};
 use super::find::Found;
 use super::keys::{CLIENT_SECRET, Form, Reading, Section, example_of, keys, read_value};
 use super::settings::{
-    AlertReceiver, CheckPlaces, RunParts, Target, path_of, take_network_and_labels,
+    AlertReceiver, CheckPlaces, RunParts, Target, take_network_and_labels, take_path,
 };
 use crate::arguments::given::{Given, Origin, Raw, Setting, listen_address};
 use crate::failure::{Failure, Result};
@@ -72,10 +72,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
             }
             "cluster" => written.clusters = named(&entry, Section::Cluster, &mut reading)?,
             "push" => pushes = named(&entry, Section::Push, &mut reading)?,
-            "check" => {
-                let given = settings(&entry, Section::Check, &mut reading)?;
-                written.check = places(given);
-            }
+            "check" => written.check = places(settings(&entry, Section::Check, &mut reading)?),
             "run" => run = settings(&entry, Section::Run, &mut reading)?,
             name => {
                 let kind = ReceiverKind::from_name(name).ok_or_else(|| no_section(&entry))?;
@@ -223,7 +220,7 @@ fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> R
 }
 
 fn places(mut given: Given) -> CheckPlaces {
-    let mut path = |name: &str| path_of(given.take(name).map(|setting| setting.raw));
+    let mut path = |name: &str| take_path(&mut given, name);
     CheckPlaces { rules: path("rules"), state: path("state"), history: path("history") }
 }
 
@@ -236,14 +233,8 @@ fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
         return Err(Failure::usage(format!("{origin}: url is missing")));
     }
     let (network, _) = take_network_and_labels(&mut section.given);
-    let template = section.given.take("template").map(|setting| setting.raw);
-    Ok(AlertReceiver {
-        name: section.name,
-        kind,
-        template: path_of(template),
-        given: section.given,
-        network,
-    })
+    let template = take_path(&mut section.given, "template");
+    Ok(AlertReceiver { name: section.name, kind, given: section.given, template, network })
 }
 
 fn as_failure(given: &Given, section: &Origin, error: Error) -> Failure {

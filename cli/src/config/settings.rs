@@ -175,29 +175,24 @@ impl Cluster {
     }
 }
 
-/// Returns the path in a setting's value; `None` for other values.
-pub(super) fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
-    match raw {
-        Some(Raw::Path(path)) => Some(path),
+/// Removes a setting and returns its path; `None` if the setting is missing or isn't a path.
+pub(super) fn take_path(given: &mut Given, name: &str) -> Option<PathBuf> {
+    match given.take(name)?.raw {
+        Raw::Path(path) => Some(path),
         _ => None,
     }
 }
 
 /// Removes the network settings and the labels from the settings of a section, and returns them.
 pub(super) fn take_network_and_labels(given: &mut Given) -> (NetworkSettings, Vec<Pair>) {
-    let text = |raw: &Raw| match raw {
-        Raw::Text(text) => Some(text.clone()),
-        _ => None,
-    };
-    let network = NetworkSettings {
-        ca_file: path_of(given.take("ca_file").map(|setting| setting.raw)),
-        proxy: given.take("proxy"),
-    };
+    let network =
+        NetworkSettings { ca_file: take_path(given, "ca_file"), proxy: given.take("proxy") };
     let labels = match given.take("labels").map(|setting| setting.raw) {
         Some(Raw::Table(labels)) => {
-            let labels = labels.iter();
-            let labels =
-                labels.filter_map(|(name, label)| Some((name.to_owned(), text(&label.raw)?)));
+            let labels = labels.iter().filter_map(|(name, label)| match &label.raw {
+                Raw::Text(text) => Some((name.to_owned(), text.clone())),
+                _ => None,
+            });
             labels.collect()
         }
         _ => Vec::new(),
@@ -235,7 +230,7 @@ pub(crate) fn label_pairs(
     for (name, _) in own.chain(&flags) {
         if is_named && name == CLUSTER {
             return Err(Failure::usage(
-                "the label cluster is the name of the cluster: want another name for a label",
+                "the label cluster contains the cluster's name; want another name for this label",
             ));
         }
         if !names.contains(&name.as_str()) {

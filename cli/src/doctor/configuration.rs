@@ -224,7 +224,6 @@ mod tests {
     use super::super::diagnosis::CheckResult;
     use super::*;
     use crate::arguments::given::Raw;
-    use crate::config::settings::NetworkSettings;
     use crate::failure::Exit;
 
     fn cluster(settings: &[(&str, &str)]) -> Cluster {
@@ -233,12 +232,7 @@ mod tests {
             let variable = format!("TALLYFOLD_{}", name.to_ascii_uppercase());
             client.set(*name, Raw::Text((*value).to_owned()), Origin::Variable(variable));
         }
-        Cluster {
-            name: "default".to_owned(),
-            client,
-            network: NetworkSettings::default(),
-            ..Cluster::default()
-        }
+        Cluster { name: "default".to_owned(), client, ..Cluster::default() }
     }
 
     const WHOLE: [(&str, &str); 4] = [

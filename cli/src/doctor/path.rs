@@ -1,6 +1,6 @@
-//! Checks the network path to an address: name, connection, TLS, HTTP, and the server's clock. One response shows when the
-//! server's certificate expires, and whether the server's clock agrees with this machine's. TLS has already verified that the
-//! certificate is trusted.
+//! Checks the network path to an address: proxy, name, connection, TLS, HTTP, and the server's clock. One response shows when
+//! the server's certificate expires, and whether the server's clock agrees with this machine's. TLS has already verified that
+//! the certificate is trusted.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -35,7 +35,7 @@ pub(crate) struct Looker<'a> {
     pub(crate) proxies: &'a Proxies,
     /// The CA file in the settings.
     pub(crate) ca_file: Option<&'a Path>,
-    /// The timeout of a check.
+    /// The timeout of each step; `None` for no timeout.
     pub(crate) limit: Option<Duration>,
 }
 

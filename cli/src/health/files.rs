@@ -74,8 +74,8 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(as_failure)
 }
 
-/// Returns the fingerprint of the service's address. Each history stores this fingerprint. A state stores it only if the
-/// client's identity is unknown.
+/// Returns the fingerprint of the service's address. The name of each history's folder contains this fingerprint. A state stores
+/// it only if the client's identity is unknown.
 ///
 /// # Errors
 /// For an address that can't be read from its source.

@@ -82,7 +82,8 @@ impl Wanted {
 pub(crate) struct History {
     folder: PathBuf,
     span_ms: i64,
-    /// The lock, or why no page can be stored. The operating system releases the lock when the process ends, even if it is killed.
+    /// The lock, or why no page can be stored. The operating system releases the lock when the process ends, even if it is
+    /// killed.
     lock: Result<File>,
 }
 
@@ -497,10 +498,7 @@ async fn known(
             return Ok(Some(Stored { head, unstored: None }));
         }
         Some(_) => history.page(span)?,
-        None => match history.table(span) {
-            Some(table) => Some(Page::of_table(&table, &[])?),
-            None => None,
-        },
+        None => history.table(span).map(|table| Page::of_table(&table, &[])).transpose()?,
     };
     match page.filter(|page| !page.is_empty()) {
         Some(page) => Ok(Some(history.store(span, page, &wanted.sums).await?)),

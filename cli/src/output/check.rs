@@ -1,4 +1,4 @@
-//! Writes the findings of `check` as sentences, JSON or OpenMetrics.
+//! Writes the findings of `check` as sentences, JSON, NDJSON or OpenMetrics.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -85,7 +85,8 @@ pub(crate) struct CheckDocument<'a> {
     /// The file with the rules; `null` for the standard rules.
     rules: Option<String>,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
-    /// provisional. Also false if there are no recent counts, or if clusters are missing. Always true for a replay.
+    /// provisional. Also false if there are no recent counts, if no rule can judge the counts, or if clusters are missing. Always
+    /// true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
     clusters: Vec<ClusterFindings<'a>>,
@@ -110,7 +111,7 @@ struct ClusterFindings<'a> {
     /// The labels that the configuration gives it.
     labels: Pairs<'a>,
     /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
-    /// provisional. Also false if there are no recent counts.
+    /// provisional. Also false if there are no recent counts, or if no rule can judge the counts.
     healthy: bool,
     /// How many windows all rules together have judged; each group counts its own windows.
     judged: u64,
@@ -176,8 +177,8 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
     }
 }
 
-/// Returns the clusters without any result. If there are any, the check can't report that all is well. Returns none for a
-/// replay, because it is about the past.
+/// Returns the clusters without any result. If there are any, the check can't report that all is well. For a replay, which is
+/// about the past, returns no clusters.
 fn unjudged(report: &CheckReport) -> impl Iterator<Item = &Missing> {
     let missing = report.missing.iter();
     missing.filter(|_| report.asked.replay.is_none())
@@ -283,16 +284,15 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
     }
 }
 
-/// Writes whether each cluster is healthy, and the findings that are not resolved, as OpenMetrics. A missing cluster is not healthy.
+/// Writes as OpenMetrics: whether each cluster is healthy, how many windows were judged, how much time is missing, and the
+/// findings that are not resolved. A missing cluster is not healthy.
 ///
 /// # Errors
 /// The errors of the writer.
 fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     let labels_in = |cluster: &str, written: &[Pair]| {
-        let mut labels: BTreeMap<String, String> = BTreeMap::new();
-        for (name, value) in written {
-            labels.insert(label_name(name), value.clone());
-        }
+        let labels = written.iter().map(|(name, value)| (label_name(name), value.clone()));
+        let mut labels: BTreeMap<String, String> = labels.collect();
         if report.is_named {
             labels.insert("cluster".to_owned(), cluster.to_owned());
         }
@@ -353,12 +353,8 @@ fn texts(labels: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)
 }
 
 fn labels_of(mut labels: BTreeMap<String, String>, finding: &Finding) -> BTreeMap<String, String> {
-    for (name, value) in &finding.labels {
-        labels.insert(label_name(name), value.clone());
-    }
-    for (dimension, value) in &finding.group {
-        labels.insert(dimension.to_string(), value.clone());
-    }
+    labels.extend(finding.labels.iter().map(|(name, value)| (label_name(name), value.clone())));
+    labels.extend(finding.group.iter().map(|(name, value)| (name.to_string(), value.clone())));
     let own = [
         ("rule", finding.rule.as_str()),
         ("severity", finding.severity.as_str()),

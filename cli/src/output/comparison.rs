@@ -10,7 +10,7 @@ use std::io::Write;
 
 use serde::{Serialize, Serializer};
 use tallyfold::text::{grouped, signed};
-use tallyfold::{Code, Comparison, CountName, Counts, Deltas, Error, Frame, Presence};
+use tallyfold::{Code, Comparison, CountName, Counts, Error, Frame, Presence};
 
 use super::document::{Change, Count};
 use super::grid::{Cells, Column, Grid, Holds, share};
@@ -73,17 +73,18 @@ fn line_of(report: &Report, line: Line, by: CountName) -> Option<Cells> {
     };
     let row = comparison.row(line.row)?;
     let presence = row.presence();
-    let shares = row.share();
+    let (deltas, shares) = (row.delta(), row.share());
+    let (change, caused) = match by {
+        CountName::Success => (deltas.success, shares.success),
+        CountName::Errors => (deltas.errors, shares.errors),
+        CountName::Filtered => (deltas.filtered, shares.filtered),
+    };
     let mut cells = key_cells(report, line);
     cells.extend([
         side(presence != Presence::New, row.before().map(|counts| by.of(counts))),
         side(presence != Presence::Vanished, row.after().map(|counts| by.of(counts))),
-        signed(change_of(row.delta(), by)),
-        share(match by {
-            CountName::Success => shares.success,
-            CountName::Errors => shares.errors,
-            CountName::Filtered => shares.filtered,
-        }),
+        signed(change),
+        share(caused),
     ]);
     let is_provisional = !report.parts[line.part].provisional.is_empty();
     Some(Cells {
@@ -98,14 +99,6 @@ fn side(is_there: bool, count: Option<u64>) -> String {
     match count {
         Some(count) if is_there => grouped(count),
         _ => "none".to_owned(),
-    }
-}
-
-fn change_of(deltas: Deltas, by: CountName) -> i128 {
-    match by {
-        CountName::Success => deltas.success,
-        CountName::Errors => deltas.errors,
-        CountName::Filtered => deltas.filtered,
     }
 }
 

@@ -250,8 +250,7 @@ pub(crate) struct MissingDocument<'a> {
 /// What went wrong.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FailureDocument<'a> {
-    /// The code of the error, such as `token_refused`; `null` for errors that come neither from the service nor from
-    /// the connection to it.
+    /// The code of the error, such as `token_refused`; `null` for errors of the command itself, such as an unreadable file.
     pub(crate) code: Option<&'static str>,
     /// A sentence for people.
     pub(crate) message: &'a str,

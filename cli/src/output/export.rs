@@ -145,9 +145,7 @@ impl<'a> Rows<'a> {
         let table = match counts {
             Counted::Table(table) => table,
             Counted::Series(series) => return Ok(Self::Series(Arc::clone(series))),
-            Counted::Comparison(_) => {
-                return Err(Failure::usage(NO_COMPARISON));
-            }
+            Counted::Comparison(_) => return Err(Failure::usage(NO_COMPARISON)),
         };
         Ok(match table.coverage()[..] {
             [window] if sums => Self::Sum(table, window),

@@ -224,8 +224,8 @@ pub(crate) fn write_styled(
     }
 }
 
-/// Formats a rate in percent with two decimals. The text is `100.00%` only for the rate 1, and `0.00%` only for the
-/// rate 0, so that rounding never hides one lost event among millions.
+/// Formats a rate in percent with two decimals; `None` becomes `-`. The text is `100.00%` only for the rate 1, and `0.00%`
+/// only for the rate 0, so that rounding never hides one lost event among millions.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     let Some(rate) = rate else {
         return "-".to_owned();
@@ -238,7 +238,7 @@ pub(crate) fn percent(rate: Option<f64>) -> String {
     }
 }
 
-/// Formats a share of a change in percent with one decimal. A share may be below 0% or above 100%.
+/// Formats a share of a change in percent with one decimal; `None` becomes `-`. A share may be below 0% or above 100%.
 pub(crate) fn share(share: Option<f64>) -> String {
     let Some(share) = share else {
         return "-".to_owned();

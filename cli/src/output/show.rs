@@ -43,8 +43,8 @@ pub(crate) struct ShowFlags {
 }
 
 impl ShowFlags {
-    /// Returns whether only settled windows are written. This is the default for the formats of other systems, which store what
-    /// they receive. `--windows` overrides it.
+    /// Returns whether the format writes only settled windows by default, and `--windows` isn't set. The formats of other systems
+    /// have this default, because these systems store what they receive.
     pub(crate) fn writes_settled_only(&self) -> bool {
         let is_kept = self.format.exported().is_some_and(|of| !of.is_file());
         is_kept && self.export.given.get("windows").is_none()
@@ -253,8 +253,8 @@ fn sums(frame: &dyn Frame, by: RankBy) -> HashMap<Key, u128> {
     ranks.collect()
 }
 
-/// Returns the sum of the changes of the other counts, to break ties between rows of a comparison whose ranked count has
-/// changed equally. Returns 0 for other frames.
+/// Breaks ties between rows of a comparison whose ranked count has changed equally: returns how much the other counts have
+/// changed, up or down, in total. Returns 0 for other frames.
 fn others(frame: &dyn Frame, row: usize, by: RankBy) -> u128 {
     if frame.delta(row).is_none() {
         return 0;

@@ -122,13 +122,12 @@ pub(crate) fn subject(report: &Report) -> String {
 }
 
 fn grid(report: &Report, picked: &Picked) -> Grid {
-    let has_windows = has_windows(report);
     let rate = match report.asked.metric {
         Metric::EventDelivery => "delivered",
         Metric::EventIngestion => "ingested",
     };
     let mut columns = key_columns(report);
-    if has_windows {
+    if report.parts.iter().any(|part| matches!(part.found, Counted::Series(_))) {
         columns.push(Column::new("window (UTC)", Holds::Times));
     }
     let numbers = Counts::NAMES.iter().chain([&rate]);
@@ -137,12 +136,6 @@ fn grid(report: &Report, picked: &Picked) -> Grid {
     let mut lines: Vec<Cells> = picked.lines.iter().map(|line| line_of(report, *line)).collect();
     lines.push(total(report, keys));
     Grid { columns, lines }
-}
-
-/// Returns whether counts are shown by window.
-pub(crate) fn has_windows(report: &Report) -> bool {
-    let mut parts = report.parts.iter();
-    parts.any(|part| matches!(part.found, Counted::Series(_)))
 }
 
 /// Returns the columns of the cluster and of the dimensions.
@@ -185,11 +178,9 @@ fn line_of(report: &Report, line: Line) -> Cells {
 fn total(report: &Report, keys: usize) -> Cells {
     let sums = totals(report);
     // The sum of several clusters may exceed `u64`. Then no rate is shown.
-    let counts = sums.map(|sum| u64::try_from(sum).ok());
-    let delivery = match counts {
+    let delivery = match sums.map(|sum| u64::try_from(sum).ok()) {
         [Some(success), Some(errors), Some(filtered)] => {
-            let counts = Counts { success, errors, filtered };
-            counts.rates().delivery
+            Counts { success, errors, filtered }.rates().delivery
         }
         _ => None,
     };
@@ -208,7 +199,8 @@ fn totals(report: &Report) -> [u128; 3] {
     sums
 }
 
-/// Formats a window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
+/// Formats a window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-24:00`, `2026-01-01 23:45-2026-01-02 00:15`, or
+/// `2026-01-01` for a day.
 fn window(window: Window) -> String {
     let (start, end) = (window.start(), window.end());
     let begins_a_day = |at: Timestamp| TimeStep::DAY.floor(at) == at;
@@ -268,8 +260,7 @@ mod tests {
     use tallyfold::RankBy;
 
     use super::*;
-    use crate::failure::Exit;
-    use crate::failure::Failure;
+    use crate::failure::{Exit, Failure};
     use crate::output::report::Missing;
     use crate::output::show::Ranking;
     use crate::output::testing::{

@@ -16,7 +16,7 @@ use crate::stderr::Stderr;
 /// Checks the output flags of a command that [`write`]s a report, before the command reads the counts.
 ///
 /// # Errors
-/// For labels and options that the format does not support, and for a path that can't be written.
+/// For labels and options that the format does not support, for Parquet on a terminal, and for a path that can't be written.
 pub(crate) fn check(settings: &Settings, asked: &Asked, flags: &ShowFlags) -> Result<()> {
     let output = flags.output.as_deref();
     if flags.format == OutputFormat::Parquet && Screen::of(output).width.is_some() {
@@ -35,7 +35,8 @@ pub(crate) fn check(settings: &Settings, asked: &Asked, flags: &ShowFlags) -> Re
     check_output(output)
 }
 
-/// Writes a report. If its format does not contain the remarks, prints them on stderr.
+/// Writes a report. If its format does not contain the remarks, prints them on stderr. If no cluster has a result, writes only a
+/// JSON document, and no other format.
 ///
 /// # Errors
 /// If the output can't be written, and for counts that the format does not support.
@@ -103,8 +104,8 @@ fn contains_remarks(format: OutputFormat, screen: Screen) -> bool {
     }
 }
 
-/// Prints the remarks about counts on stderr. If counts that may still change were left out, does not mention them, because
-/// `export::warn` has done so.
+/// Prints the remarks about counts on stderr. With `leaves_out`, omits the remark about counts that may still change, because
+/// `export::warn` has reported that they were left out.
 fn print_remarks(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);

@@ -84,7 +84,7 @@ impl Sums {
         self.filtered += u128::from(counts.filtered);
     }
 
-    /// Returns the share of errors among all events to be sent; `None` if there were no such events.
+    /// Returns the share of attempts that failed: errors / (success + errors); `None` if there were no attempts.
     pub(crate) fn error_rate(self) -> Option<f64> {
         let sent = self.success + self.errors;
         (sent > 0).then(|| self.errors as f64 / sent as f64)

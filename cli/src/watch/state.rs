@@ -235,11 +235,9 @@ impl State {
 
 /// Returns the name of a row: its values, escaped for a terminal.
 pub(crate) fn name_of(line: &Line) -> String {
-    let values = line.group.iter().map(|value| shown(value));
-    let name = values.collect::<Vec<_>>().join(" · ");
     match line.group.is_empty() {
         true => "all".to_owned(),
-        false => name,
+        false => line.group.iter().map(|value| shown(value)).collect::<Vec<_>>().join(" · "),
     }
 }
 
