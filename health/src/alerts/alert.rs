@@ -233,8 +233,7 @@ impl Current {
 
 impl Alert {
     fn of(incident: &Incident, findings: &[Finding], options: &NotifyOptions) -> Self {
-        let part = incident.parts.iter();
-        let part = part.clone().find(|part| part.id == incident.headline);
+        let part = incident.parts.iter().find(|part| part.id == incident.headline);
         // After a finding was resolved, a pending finding may have the same identifier.
         let finding = findings
             .iter()

@@ -374,10 +374,7 @@ impl Notifications {
         let mut current = self.current.clone();
         current.relabel(known);
         let planned = match &receiver.writer {
-            Writer::All(write) => {
-                let lifetime_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
-                every_run(&current, known, lifetime_ms, &self.options, *write)
-            }
+            Writer::All(write) => every_run(&current, known, &self.options, *write),
             Writer::Each(write) => {
                 let path_of = receiver.kind.form().path_of;
                 let plan = |notice: &Notice<'_>, effect| Planned {
@@ -411,11 +408,11 @@ impl Notifications {
 fn every_run(
     current: &Current,
     known: &Alerts,
-    lifetime_ms: i64,
     options: &NotifyOptions,
     write: fn(&[Notice<'_>], &str) -> String,
 ) -> VecDeque<Planned> {
     let now = current.now;
+    let lifetime_ms = i64::try_from(options.alert_for_ms).unwrap_or(i64::MAX);
     let ends_at = Timestamp::from_unix_ms(now.unix_ms().saturating_add(lifetime_ms));
     let (firing, over) = (current.firing(known), current.over(known));
     let notice = |id, alert, until| Notice {

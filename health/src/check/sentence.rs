@@ -258,12 +258,13 @@ impl Change {
             }
             None => (&finding.causes, finding.unexplained, &finding.compared),
         };
+        let difference = finding.observed.part as f64 - finding.expected;
         let within = Self {
             within: all_within(finding).filter(|_| causes.is_empty()),
-            events: match finding.observed.part as f64 - finding.expected {
-                _ if finding.expected <= 0.0 => "these events",
-                difference if difference < 0.0 => "the missing events",
-                _ => "the additional events",
+            events: match () {
+                () if finding.expected <= 0.0 => "these events",
+                () if difference < 0.0 => "the missing events",
+                () => "the additional events",
             },
             ..Self::default()
         };
@@ -272,7 +273,6 @@ impl Change {
         };
         let all: i128 = causes.iter().map(|cause| cause.events).sum();
         let total = unexplained.saturating_add(all);
-        let difference = finding.observed.part as f64 - finding.expected;
         if total == 0 || (total > 0) != (difference > 0.0) {
             return within;
         }

@@ -66,7 +66,6 @@ impl<'h> Pages<'h> {
             return Err(wrong("want a page or more"));
         };
         let (metric, dimensions) = (first.metric, first.dimensions);
-        let mut identity = Identity::default();
         let mut pages = Self {
             reader,
             identity: Identity::default(),
@@ -85,7 +84,7 @@ impl<'h> Pages<'h> {
                 let message = "these are counts of different queries";
                 return Err(Error::new(Code::IncompatibleTables, message));
             }
-            identity = identity.with(&head.identity, "pages")?;
+            pages.identity = pages.identity.with(&head.identity, "pages")?;
             if !head.has(sums) {
                 return Err(wrong("want pages with the sums of all rules"));
             }
@@ -110,7 +109,6 @@ impl<'h> Pages<'h> {
         for of in sums {
             pages.sets.push(Set::new(of, heads, &pages.ids)?);
         }
-        pages.identity = identity;
         Ok(pages)
     }
 

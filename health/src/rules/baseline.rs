@@ -505,10 +505,7 @@ impl Group<'_> {
         let is_count = self.past.compare == Compare::Counts;
         let closer = closer.filter(|closer| !is_count || self.is_enough(closer));
         let (look, length) = closer.as_ref().map_or((look, length), |closer| (closer, run));
-        let observed = Amount {
-            part: look.sum.part,
-            whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
-        };
+        let observed = Amount { part: look.sum.part, whole: (!is_count).then_some(look.sum.whole) };
         let least_change = self.least_change(look);
         // Single windows decide when a finding ends, and they vary more than sums.
         let phi = self.learned.noise(slot, 1).calm.max(noise.calm);
@@ -518,7 +515,7 @@ impl Group<'_> {
             dispersion: level.dispersion,
             ln_p: limit,
             width: least_change.max(far * noise.deviation(look.expected)),
-            is_share: self.past.compare == Compare::Shares,
+            is_share,
         };
         Some(BadWindow {
             slots: length as u32,
