@@ -57,8 +57,9 @@ impl<'h> Pages<'h> {
     /// Combines pages, the oldest first. `sums` are the sums that the rules need.
     ///
     /// # Errors
-    /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` for more than 1 GiB of values;
-    /// `invalid_argument` without any page, and for pages that overlap or lack some of the sums.
+    /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` if the values of a dimension take
+    /// more than 1 GiB; `invalid_argument` without any page, and for pages that overlap, are in another order or lack some of the
+    /// sums.
     pub fn new(heads: &'h [PageHead], sums: &[SumsBy], reader: &'h dyn ReadPage) -> Result<Self> {
         let wrong =
             |message: &str| Error::argument("pages", Code::InvalidArgument, message.to_owned());
