@@ -29,9 +29,9 @@ pub(crate) struct Counted {
     /// For each attribute and leaf, the position of its value.
     pub(crate) ids: Vec<Vec<u32>>,
     pub(crate) leaves: Vec<Leaf>,
-    /// Whether the events outside of the part are counted instead of the part. They are if the part was more than half of all
-    /// earlier events, because they are fewer then and vary less. They are not if an attribute exists only for events of the
-    /// part.
+    /// Whether the events outside of the part are counted instead of the part. True if the part was more than half of all events
+    /// before (or is more than half of all events now, if there were none before): the smaller number varies less. False if an
+    /// attribute exists only for events of the part.
     pub(crate) is_other_part: bool,
 }
 

@@ -122,7 +122,8 @@ fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<&'a Candidate
         .map(|(candidate, _)| candidate)
 }
 
-/// Returns the count of all events outside of a combination, as a multiple of their expected count.
+/// Returns the count of all events outside of a combination, as a multiple of their expected count. It is at most [`LEVEL`], and
+/// at least the inverse of [`LEVEL`].
 fn level(all: &Sums, own: &Sums) -> f64 {
     let expected = all.expected - own.expected;
     if expected <= 0.0 {
