@@ -1,8 +1,8 @@
 //! Finds incidents in exact counts, and names their causes.
 //!
 //! Like the core, this crate does no I/O, reads no clock and draws no random numbers. Counts stay whole numbers. Floats serve
-//! only for probabilities, expectations and ranking. Returned floats are finite, except that [`discovery_limit`] may return negative
-//! infinity. They are the same on every platform, because every inexact function comes from the crate `libm`.
+//! only for probabilities, expectations and ranking. Returned floats are finite, except that [`discovery_limit`] may return
+//! negative infinity. They are the same on every platform, because every inexact function comes from the crate `libm`.
 #![forbid(unsafe_code)]
 
 mod alerts;

@@ -442,8 +442,8 @@ class ReceiverArguments(TypedDict, total=False):
     With another name, the receiver is notified of all firing alerts again.
     """
     url: str | None
-    """The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a
-    default address.
+    """The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty and
+    Opsgenie have default addresses.
 
     The address of a chat tool is often a secret: no message shows more of it than its host.
     """

@@ -63,8 +63,8 @@ pub(crate) struct Alert {
     /// When the incident ended, if the receiver has not accepted the message about its end yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Timestamp>,
-    /// Whether the alert began and ended between two checks, and the receiver knows its end. The alert is kept for a day, so that the
-    /// receiver is not notified again if the caller passes the same check again.
+    /// Whether the alert began and ended between two checks, and the receiver knows its end. The alert is kept for a day, so that
+    /// the receiver is not notified again if the caller passes the same check again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_told: bool,
 }
@@ -108,8 +108,8 @@ pub(crate) struct Over {
     pub(crate) at: Timestamp,
 }
 
-/// Receivers are not notified of incidents that began and ended between two checks, if they ended longer ago: a check that was off
-/// for a week would send a message for each of them.
+/// Receivers are not notified of incidents that began and ended between two checks, if they ended longer ago than this.
+/// Otherwise, after a week without checks, one run would send a message for each of them.
 pub(crate) const MISSED_MS: i64 = 24 * 3_600_000;
 
 impl Current {
@@ -179,8 +179,8 @@ impl Current {
         kept.map(|(id, alert)| (id.clone(), alert.labeled(&alert.labels))).collect()
     }
 
-    /// Records the ends of the alerts that a receiver was notified of. Only this check has the resolved incidents, and a later run
-    /// may have to send the messages about their ends.
+    /// Records the ends of the alerts that a receiver was notified of. Only this check has the resolved incidents, and a later
+    /// run may have to send the messages about their ends.
     pub(crate) fn record_ends(&self, notified: &mut Alerts) {
         for (id, alert) in notified {
             if let Some(end) = self.resolved.get(id) {
@@ -233,8 +233,7 @@ impl Current {
 
 impl Alert {
     fn of(incident: &Incident, findings: &[Finding], options: &NotifyOptions) -> Self {
-        let part = incident.parts.iter();
-        let part = part.clone().find(|part| part.id == incident.headline);
+        let part = incident.parts.iter().find(|part| part.id == incident.headline);
         // After a finding was resolved, a pending finding may have the same identifier.
         let finding = findings
             .iter()
@@ -302,8 +301,8 @@ fn labels(
     labels
 }
 
-/// Returns a label name that Prometheus accepts: characters other than ASCII letters, digits and `_` become `_`, and a name that is
-/// empty or begins with a digit gets a `_` in front.
+/// Returns a label name that Prometheus accepts: characters other than ASCII letters, digits and `_` become `_`, and a name that
+/// is empty or begins with a digit gets a `_` in front.
 #[must_use]
 pub fn label_name(name: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -349,9 +348,9 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
     words.join(" ")
 }
 
-/// Returns the query's dimensions that the finding names: the dimensions of its group, of its causes or of the values that nearly
-/// all its events had and, for filtered events, the reason. Other dimensions would only split the counts into many small rows.
-/// Returns all dimensions of the query if the finding names none.
+/// Returns the query's dimensions that the finding names: the dimensions with values to keep, the dimensions of the causes, the
+/// dimensions in which nearly all events had the same value and, for filtered events, the reason. Other dimensions would only
+/// split the counts into many small rows. Returns all dimensions of the query if the finding names none.
 fn shown(finding: &Finding) -> Vec<&'static str> {
     let filtered = matches!(finding.measure, Measure::Filtered | Measure::FilteredRate);
     let is_named = |one: &Dimension| {

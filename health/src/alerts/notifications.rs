@@ -32,8 +32,8 @@ impl Receiver {
     /// Checks the options of a receiver.
     ///
     /// # Errors
-    /// `missing_argument` for an option that this kind needs, and `invalid_argument` for one that it doesn't have;
-    /// `invalid_base_address` and `insecure_base_address` for the address.
+    /// `missing_argument` for a missing option that this kind needs; `invalid_argument` for an option that it doesn't have and
+    /// for an invalid template; `invalid_base_address` and `insecure_base_address` for the address.
     pub fn new(kind: ReceiverKind, options: &ReceiverOptions) -> Result<Self> {
         let form = kind.form();
         let foreign = [
@@ -109,7 +109,8 @@ pub struct Receipt {
     pub messages: u64,
     /// How many messages were sent again.
     pub retries: u64,
-    /// The error code of the first message that the receiver did not accept. The next call sends this message again.
+    /// The error code of the first message that the receiver did not accept. The next call sends this message again, unless the
+    /// receiver refused a message about an incident that began and ended between two checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The status of the response to this message.
@@ -374,10 +375,7 @@ impl Notifications {
         let mut current = self.current.clone();
         current.relabel(known);
         let planned = match &receiver.writer {
-            Writer::All(write) => {
-                let lifetime_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
-                every_run(&current, known, lifetime_ms, &self.options, *write)
-            }
+            Writer::All(write) => every_run(&current, known, &self.options, *write),
             Writer::Each(write) => {
                 let path_of = receiver.kind.form().path_of;
                 let plan = |notice: &Notice<'_>, effect| Planned {
@@ -411,11 +409,11 @@ impl Notifications {
 fn every_run(
     current: &Current,
     known: &Alerts,
-    lifetime_ms: i64,
     options: &NotifyOptions,
     write: fn(&[Notice<'_>], &str) -> String,
 ) -> VecDeque<Planned> {
     let now = current.now;
+    let lifetime_ms = i64::try_from(options.alert_for_ms).unwrap_or(i64::MAX);
     let ends_at = Timestamp::from_unix_ms(now.unix_ms().saturating_add(lifetime_ms));
     let (firing, over) = (current.firing(known), current.over(known));
     let notice = |id, alert, until| Notice {
@@ -531,7 +529,7 @@ impl Effect {
                 known.entry(id).or_insert(*alert);
             }
             Self::Ends(_) => {}
-            // The next check no longer has the alert, so the next run sends its end as that of a known alert.
+            // The next check no longer has the alert. So the alert counts as known, and the next run sends its end.
             Self::Missed(id, alert) => {
                 known.insert(id, *alert);
             }
@@ -555,7 +553,8 @@ impl ReceiverOutcome {
 const KIND: DocumentKind =
     DocumentKind { format: "tallyfold-notified/1", what: "state of notifications" };
 
-/// The alerts that each receiver was notified of, without the alerts whose end it knows.
+/// The alerts that each receiver was notified of. An alert is removed when the receiver knows its end, or a day after the end if
+/// the alert began and ended between two checks.
 ///
 /// [`Notified::to_json`] and [`Notified::from_json`] write and read it between runs. Its size grows only with the alerts
 /// that fire, and with the alerts of the last day that began and ended between two checks.

@@ -14,7 +14,7 @@ tallyfold::options! {
         ///
         /// With another name, the receiver is notified of all firing alerts again.
         name: String,
-        /// The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a default address.
+        /// The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty and Opsgenie have default addresses.
         ///
         /// The address of a chat tool is often a secret: no message shows more of it than its host.
         url: Option<String> [Address] = None,

@@ -17,7 +17,8 @@ const LEAST: f64 = 5.0;
 /// The variance of the drift that is assumed for a leaf, relative to the square of the rate: the standard deviation is
 /// a seventh of the rate.
 const USUAL: f64 = 0.02;
-/// The assumption weighs as much as this many leaves. Without it, drift would explain every change of one or two leaves.
+/// The drift [`USUAL`] weighs as much as the drift of this many leaves. Without it, drift would explain every change of one or
+/// two leaves.
 const ASSUMED: usize = 3;
 /// The median of the square of a normal variable with variance 1.
 const MEDIAN: f64 = 0.4549;

@@ -29,9 +29,9 @@ pub(crate) struct Counted {
     /// For each attribute and leaf, the position of its value.
     pub(crate) ids: Vec<Vec<u32>>,
     pub(crate) leaves: Vec<Leaf>,
-    /// Whether the events outside of the part are counted instead of the part. They are if the part was more than half of all
-    /// earlier events, because they are fewer then and vary less. They are not if an attribute exists only for events of the
-    /// part.
+    /// Whether the events outside of the part are counted instead of the part. True if the part was more than half of all events
+    /// before (or is more than half of all events now, if there were none before): the smaller number varies less. False if an
+    /// attribute exists only for events of the part.
     pub(crate) is_other_part: bool,
 }
 
@@ -42,8 +42,8 @@ impl Counted {
         let sides = [&distinct.before, &distinct.now];
         let [before, now] = sides.map(|tallies| sum(tallies.iter().copied()));
         let has_no_other_part = leaves.attributes.iter().any(|one| one.of_part);
-        let is_above_half = is_above_half(if before.whole > 0.0 { before } else { now });
-        let is_other_part = is_above_half && !has_no_other_part;
+        let known = if before.whole > 0.0 { before } else { now };
+        let is_other_part = known.part > 0.5 * known.whole && !has_no_other_part;
         let rate = rate(before, is_other_part);
         let all = distinct.before.iter().zip(&distinct.now);
         let leaf = |(before, now): (&Tally, &Tally)| Leaf::of(*before, *now, rate, is_other_part);
@@ -104,10 +104,6 @@ impl Sum {
     fn counted(self, is_other_part: bool) -> f64 {
         if is_other_part { self.whole - self.part } else { self.part }
     }
-}
-
-fn is_above_half(sum: Sum) -> bool {
-    sum.part > 0.5 * sum.whole
 }
 
 /// Returns the overall rate, which is above 0 even if no event was seen.

@@ -136,7 +136,7 @@ fn cause(
     let [before, now] = sums;
     let share = if change == 0 { 0.0 } else { events as f64 / change as f64 };
     let attributes = leaves.attributes.iter().enumerate();
-    let named = attributes.filter(|(place, _)| found.element.attributes & 1 << place != 0);
+    let named = attributes.filter(|(place, _)| found.element.names(*place));
     let named = named.map(|(place, attribute)| {
         let value = attribute.values.value(found.element.values[place]);
         (attribute.name.clone(), value.to_owned())

@@ -109,8 +109,9 @@ impl Leaves {
     /// Makes leaves from columns.
     ///
     /// # Errors
-    /// `invalid_argument` for more than eight attributes, for columns of different lengths, for a position that is not in
-    /// its dictionary, and for 2^32 leaves or more. `sum_overflow` if all leaves together have more than 2^64 - 1 events.
+    /// `invalid_argument` for more than eight attributes, for columns of different lengths, for a position that is not in its
+    /// dictionary, and for 2^32 leaves or more. `sum_overflow` if all leaves together have more than 2^64 - 1 events, before or
+    /// now.
     pub fn new(attributes: Vec<Attribute>, before: Vec<Tally>, now: Vec<Tally>) -> Result<Self> {
         check_attributes(&attributes, now.len())?;
         if before.len() != now.len() {

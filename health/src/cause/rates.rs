@@ -78,7 +78,7 @@ impl Choice {
         let pool = Pool::of(counted, direction);
         let all = Sums::of(counted);
         let level = best(&pool.candidates, &weigh(counted, &pool.candidates, direction, 1.0))
-            .map_or(1.0, |(candidate, _)| level(&all, &candidate.sums));
+            .map_or(1.0, |candidate| level(&all, &candidate.sums));
         let scores = weigh(counted, &pool.candidates, direction, level);
         let mut ranked: Vec<Suspect> = pool
             .candidates
@@ -88,7 +88,7 @@ impl Choice {
             .map(|(candidate, score)| Suspect { element: candidate.element, score: *score })
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.element.cmp(&b.element)));
-        let events = best(&pool.candidates, &scores).map_or(0.0, |(candidate, _)| {
+        let events = best(&pool.candidates, &scores).map_or(0.0, |candidate| {
             (candidate.sums.observed - candidate.sums.expected * level).abs()
         });
         Self {
@@ -114,14 +114,16 @@ impl Choice {
 }
 
 /// Returns the candidate with the most evidence.
-fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<(&'a Candidate, f64)> {
+fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<&'a Candidate> {
     let pairs = candidates.iter().zip(scores.iter().copied());
     pairs
         .filter(|(_, score)| score.is_finite())
         .max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.element.cmp(&one.element)))
+        .map(|(candidate, _)| candidate)
 }
 
-/// Returns the count of all events outside of a combination, as a multiple of their expected count.
+/// Returns the count of all events outside of a combination, as a multiple of their expected count. It is at most [`LEVEL`], and
+/// at least the inverse of [`LEVEL`].
 fn level(all: &Sums, own: &Sums) -> f64 {
     let expected = all.expected - own.expected;
     if expected <= 0.0 {

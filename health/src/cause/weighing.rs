@@ -1,6 +1,6 @@
 //! Weighs candidates leaf by leaf: do the counts fit an incident in this combination better than no incident?
 //!
-//! An incident makes a share of the attempts fail that would otherwise have succeeded. This share differs from
+//! In an incident, some of the attempts that would otherwise have succeeded fail. Their share differs from
 //! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
 //! count of a leaf is near its expectation. The expectation drifts naturally from window to window, and is less certain
 //! if the leaf has a short history. In both cases, counts are negative binomial. So a leaf that is far from both cases is

@@ -38,7 +38,7 @@ pub(crate) struct Explained {
 }
 
 /// Returns the parts of a finding's group that explain the finding. Returns `None` if this kind of rule has no counts to compare
-/// with, if the table has only the dimensions of the group, or if counts are missing.
+/// with, if the table has no other dimension that may explain the finding, or if the counts are missing or too large.
 pub(crate) fn explanation(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -71,8 +71,8 @@ pub(crate) fn explanation(
 const NEARLY_ALL: (u128, u128) = (9, 10);
 
 /// Returns the values that nearly all events of a finding's group have in common. It looks at the day before the finding began
-/// or, if the group had no events on that day, at the time since then. For example, if an integration gets events from only one
-/// source, it returns this source.
+/// or, if the group had no events on that day, at the time from the beginning of the finding to its last bad window. For example,
+/// if an integration gets events from only one source, it returns this source.
 pub(crate) fn within(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -150,8 +150,8 @@ pub(crate) fn is_empty_since(
     slots.instant(first) == Some(since) && events == 0
 }
 
-/// Returns the median count of a group at the same time in earlier weeks, or `None` if the range of time is too long or no
-/// earlier week is known.
+/// Returns the median count of a group at the same time in earlier weeks. Returns `None` if no earlier week is known, or for a
+/// range of time that [`exact`] refuses.
 pub(crate) fn usual(
     measure: Measure,
     grid: &Grid<'_>,
@@ -183,7 +183,7 @@ pub(crate) fn usual(
     Some(middle.iter().sum::<u128>() as f64 / middle.len() as f64)
 }
 
-/// Returns the counts of a group in a range of time, or `None` if the range is too long or counts are missing.
+/// Returns the counts of a group in a range of time. Returns `None` if counts are missing, or for a range that [`exact`] refuses.
 pub(crate) fn total(
     measure: Measure,
     grid: &Grid<'_>,
@@ -211,7 +211,8 @@ pub(crate) fn total(
     })
 }
 
-/// Returns the columns of the table that are not dimensions of the group.
+/// Returns the columns of the table that may explain a finding, with their dimensions: dimensions by which the rule does not
+/// group. The reason is one of them only for a rule about filtered events.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     let dimensions = grid.counted().dimensions.iter().enumerate();
     // We assume that only filtered events have a reason: the service's reference does not say.

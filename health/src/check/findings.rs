@@ -64,8 +64,8 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// Adds a finding that is pending or firing. `later` is its state after the windows whose counts may still change; a
-    /// finding from this state is marked as provisional.
+    /// Adds a finding that is pending or firing. `later` is its state after the windows whose counts may still change. If the
+    /// finding does not fire without these windows and they change it, this adds the finding from `later`, marked as provisional.
     pub(super) fn add_live(
         &mut self,
         group: Option<usize>,

@@ -60,7 +60,7 @@ pub(crate) fn follow(
         if !slots.known[slot] {
             continue;
         }
-        let is_firing = progress.live.as_ref().is_some_and(|live| live.fired.is_some());
+        let is_firing = progress.live.as_ref().is_some_and(Live::is_firing);
         let bad = bad_windows.next_if(|bad| bad.slot as usize == slot);
         match bad.filter(|bad| bad.fires || is_firing) {
             Some(bad) => {
@@ -144,10 +144,7 @@ impl Progress {
         if live.fired.is_none() {
             return;
         }
-        let is_over = match evidence {
-            Some(evidence) => live.is_over(rule, evidence, end),
-            None => false,
-        };
+        let is_over = evidence.is_some_and(|evidence| live.is_over(rule, evidence, end));
         let is_gone = !is_over && end.unix_ms() - live.seen.unix_ms() >= GONE_MS;
         if !is_over && !is_gone {
             self.live = Some(live);

@@ -14,7 +14,7 @@ use crate::incidents::incident::Incident;
 pub struct Check {
     /// The findings that are firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence.
     pub findings: Vec<Finding>,
-    /// The incidents that the findings belong to, sorted by status and severity. A receiver of alerts gets one message for
+    /// The incidents that the findings belong to, sorted by status and severity. A receiver of alerts gets one alert for
     /// each incident.
     pub incidents: Vec<Incident>,
     /// How many windows all rules together have judged; each group counts its own windows. Each check judges the windows whose
@@ -37,7 +37,7 @@ pub struct Check {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Unjudged {
-    /// The name of the rule.
+    /// The name of the rule, or `recent counts` if the counts are too old to show whether all is well now.
     pub rule: String,
     /// The reason, as a sentence.
     pub reason: String,

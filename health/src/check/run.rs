@@ -63,17 +63,19 @@ impl<'a> ObservedPages<'a> {
 }
 
 impl Rules {
-    /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is
-    /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. Windows that end after `now`
-    /// are not judged. A silence applies to a finding at `now`, and at the end of the last bad window.
+    /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is firing,
+    /// unjudged, pending or just resolved. With an empty state, it judges the windows of the last day or, for long windows, as
+    /// many as a rule needs to fire and to end a finding. Windows that end after `now` are not judged. A silence applies to a
+    /// finding at `now`, and at the end of the last bad window.
     ///
-    /// The same counts and state give the same findings. A repeated check judges no window again, and a late check
+    /// The same counts and state give the same findings. A repeated check judges no settled window again, and a late check
     /// judges all windows that have settled since the last check.
     ///
     /// # Errors
     /// `unaligned_window` for a table whose windows are longer than a rule's windows or cross their edges; `invalid_argument` for
     /// a table that belongs to the other endpoint; `incompatible_tables` for tables or a state of different clusters or clients;
-    /// `invalid_checkpoint` for a state whose checks have judged windows after `now`, for example because a clock was ahead.
+    /// `invalid_checkpoint` for a state whose checks have judged windows that end more than five minutes after `now`, for example
+    /// because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
         let identity = observed.identity()?;
         self.check_endpoints((&Endpoints::of(observed)?, identity), state, now)
@@ -165,7 +167,7 @@ impl Rules {
     /// when, and when it would have been resolved. Windows before the range are used only to learn what is normal.
     ///
     /// # Errors
-    /// The same as for [`Rules::check`].
+    /// `unaligned_window`, `invalid_argument` and `incompatible_tables` as for [`Rules::check`].
     pub fn replay(&self, observed: &Observed<'_>, range: Window) -> Result<Replay> {
         observed.identity()?;
         self.replay_endpoints(&Endpoints::of(observed)?, range)
@@ -175,7 +177,7 @@ impl Rules {
     /// [`Rules::replay`], but only the necessary parts of pages are read.
     ///
     /// # Errors
-    /// The same as for [`Rules::check_pages`].
+    /// The same as for [`Rules::replay`], and `invalid_checkpoint` for a page that can't be read: see [`Pages::failed`].
     pub fn replay_pages(&self, observed: &ObservedPages<'_>, range: Window) -> Result<Replay> {
         observed.identity()?;
         let replay = self.replay_endpoints(&observed.endpoints()?, range)?;

@@ -258,12 +258,13 @@ impl Change {
             }
             None => (&finding.causes, finding.unexplained, &finding.compared),
         };
+        let difference = finding.observed.part as f64 - finding.expected;
         let within = Self {
             within: all_within(finding).filter(|_| causes.is_empty()),
-            events: match finding.observed.part as f64 - finding.expected {
-                _ if finding.expected <= 0.0 => "these events",
-                difference if difference < 0.0 => "the missing events",
-                _ => "the additional events",
+            events: match () {
+                () if finding.expected <= 0.0 => "these events",
+                () if difference < 0.0 => "the missing events",
+                () => "the additional events",
             },
             ..Self::default()
         };
@@ -272,7 +273,6 @@ impl Change {
         };
         let all: i128 = causes.iter().map(|cause| cause.events).sum();
         let total = unexplained.saturating_add(all);
-        let difference = finding.observed.part as f64 - finding.expected;
         if total == 0 || (total > 0) != (difference > 0.0) {
             return within;
         }
@@ -281,8 +281,9 @@ impl Change {
         Self { number: Some(compared(total, to)), place: place(finding, causes, total), ..within }
     }
 
-    /// Sets the number to the difference between these counts and what is usual. It does so only for shares, because the
-    /// words about other counts contain the difference already.
+    /// For a share, sets the number to the difference between these counts and what is usual. For other counts that are compared
+    /// with what is usual, removes the number, because the words about them show the difference already. For counts that are
+    /// compared with a fixed limit, keeps the number only if they are the counts of the finding's window.
     fn compare(&mut self, finding: &Finding, counted: &Counted) {
         if counted.words.is_usual {
             let surplus = i128::from(counted.amount.part) - i128::from(rounded(counted.expected));
@@ -316,7 +317,7 @@ fn place(finding: &Finding, causes: &[Cause], total: i128) -> Option<(&'static s
     let named = named.filter(|cause| share(cause) >= WORTH_NAMING);
     let mut named: Vec<&Cause> = named.collect();
     named.sort_by(|one, other| share(other).total_cmp(&share(one)));
-    // The sentence begins with the values that all events of the query have.
+    // The sentence already begins with the values that the query keeps, so a cause with only these values adds nothing.
     let is_named = |(name, own): &(String, String)| {
         let mut kept = finding.query.r#where.iter();
         kept.any(|(kept, values)| kept.as_str() == name && std::slice::from_ref(own) == values)

@@ -13,7 +13,7 @@ use crate::rules::names::Severity;
 /// their incidents.
 ///
 /// [`State::to_json`] and [`State::from_json`] write and read it. Its size grows only with the findings that are pending
-/// or firing, and with the incidents of the last hours.
+/// or firing, and with the incidents that are open or may be reopened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// The cluster and the client whose counts were judged.
@@ -204,7 +204,7 @@ impl State {
     /// Reads what [`State::to_json`] wrote.
     ///
     /// # Errors
-    /// `invalid_checkpoint` if the document isn't a state, or was changed.
+    /// `invalid_checkpoint` if the document isn't a state, was changed, or has more than 64 MiB.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         if json.len() > MOST_BYTES {
             return Err(KIND.wrong(format_args!("want at most {MOST_BYTES} bytes")));

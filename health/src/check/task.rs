@@ -357,8 +357,8 @@ pub(crate) struct Work<'w> {
     pub(crate) other: Option<Other<'w>>,
     /// All calendars of the rules file.
     pub(crate) calendars: &'w [LocalDays],
-    /// Whether the rules file has a rule of the kind `day_off`. If so, rules of the kind `volume` ignore declines that look like a
-    /// day off.
+    /// Whether the rules file has a rule of the kind `day_off`. If so, rules of the kind `volume` ignore declines that look like
+    /// a day off.
     pub(crate) has_day_off_rule: bool,
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,

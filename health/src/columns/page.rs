@@ -143,7 +143,8 @@ impl Page {
     /// Merges a page that was read later. Each of its windows replaces all windows of this page that it overlaps.
     ///
     /// # Errors
-    /// `incompatible_tables` for counts of another client or endpoint, or by other dimensions; `group_limit` for more than 1 GiB of values.
+    /// `incompatible_tables` for counts of another cluster, client or endpoint, or by other dimensions; `group_limit` if the
+    /// values of a dimension take more than 1 GiB.
     pub fn with(self, later: Self) -> Result<Self> {
         let identity = later.identity.with(&self.identity, "have")?;
         if (self.metric, self.dimensions) != (later.metric, later.dimensions) {

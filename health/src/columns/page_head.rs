@@ -124,9 +124,9 @@ impl PageHead {
 
     /// Returns the position of the set with these sums.
     pub(crate) fn place(&self, wanted: &SumsBy) -> Option<usize> {
-        let sets = self.sums.iter().enumerate().skip(1);
-        let mut own = sets.filter(|(_, sums)| sums.of == *wanted);
-        own.next().map(|(place, _)| place)
+        // The first set has the rows themselves.
+        let place = self.sums.iter().skip(1).position(|sums| sums.of == *wanted);
+        place.map(|place| place + 1)
     }
 
     /// Returns the byte range of a set's counts in the page.
@@ -152,9 +152,7 @@ impl PageHead {
             false => Err(damaged()),
         }
     }
-}
 
-impl PageHead {
     /// Returns the bytes of a page before its counts: the format, and the head with its length and checksum.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut head = Vec::new();

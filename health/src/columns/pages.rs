@@ -57,8 +57,9 @@ impl<'h> Pages<'h> {
     /// Combines pages, the oldest first. `sums` are the sums that the rules need.
     ///
     /// # Errors
-    /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` for more than 1 GiB of values;
-    /// `invalid_argument` without any page, and for pages that overlap or lack some of the sums.
+    /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` if the values of a dimension take
+    /// more than 1 GiB; `invalid_argument` without any page, and for pages that overlap, are in another order or lack some of the
+    /// sums.
     pub fn new(heads: &'h [PageHead], sums: &[SumsBy], reader: &'h dyn ReadPage) -> Result<Self> {
         let wrong =
             |message: &str| Error::argument("pages", Code::InvalidArgument, message.to_owned());
@@ -66,7 +67,6 @@ impl<'h> Pages<'h> {
             return Err(wrong("want a page or more"));
         };
         let (metric, dimensions) = (first.metric, first.dimensions);
-        let mut identity = Identity::default();
         let mut pages = Self {
             reader,
             identity: Identity::default(),
@@ -85,7 +85,7 @@ impl<'h> Pages<'h> {
                 let message = "these are counts of different queries";
                 return Err(Error::new(Code::IncompatibleTables, message));
             }
-            identity = identity.with(&head.identity, "pages")?;
+            pages.identity = pages.identity.with(&head.identity, "pages")?;
             if !head.has(sums) {
                 return Err(wrong("want pages with the sums of all rules"));
             }
@@ -110,7 +110,6 @@ impl<'h> Pages<'h> {
         for of in sums {
             pages.sets.push(Set::new(of, heads, &pages.ids)?);
         }
-        pages.identity = identity;
         Ok(pages)
     }
 

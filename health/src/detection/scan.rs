@@ -13,8 +13,8 @@ pub struct Stream<'a> {
     pub counts: &'a [u64],
     /// For a rate, the whole that each count is a part of.
     pub wholes: Option<&'a [u64]>,
-    /// Whether each window's count is final. It is false for gaps and for provisional windows, which the scan doesn't
-    /// learn from.
+    /// Whether each window's count is final. It is false for gaps and for provisional windows. The scan neither judges them
+    /// nor learns from them.
     pub known: &'a [bool],
 }
 

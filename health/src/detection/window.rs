@@ -1,7 +1,6 @@
 //! Computes how probable the count of a window, or a silence of several windows, is.
 
-use crate::stats::mass;
-use crate::stats::mass::amount;
+use crate::stats::mass::{self, amount};
 use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
 /// The natural logarithm of about 100. A deviation is over when the observed counts are that many times more probable without

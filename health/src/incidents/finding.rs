@@ -53,7 +53,7 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub fired: Option<Timestamp>,
-    /// When the finding ended: the end of the last bad window.
+    /// When the finding ended: the end of the last window that showed no recovery, such as a bad window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub resolved: Option<Timestamp>,
@@ -65,7 +65,8 @@ pub struct Finding {
     /// The counted events.
     pub observed: Amount,
     /// The counted events from `since` until the end of `window`, or until `resolved`. None if that time is longer than two
-    /// days (for a resolved finding, a week), or if counts are missing.
+    /// days (for a resolved finding, a week), if counts are missing, or if this kind of rule has no totals. If a rule has very
+    /// many findings, only some of them have totals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Amount>,
     /// The expected number of counted events.
@@ -90,7 +91,7 @@ pub struct Finding {
     /// The earlier time ranges that the finding was compared with to find its causes: the same time in earlier weeks, or
     /// the time just before if the counts of those weeks are unknown. Empty if the finding is not explained.
     pub compared: Vec<Window>,
-    /// Whether a silence covers the finding.
+    /// Whether a silence covers the finding, or its incident is acknowledged or silenced.
     pub silenced: bool,
     /// Whether the counts may still change. The severity of such a finding is at most `warning`.
     pub provisional: bool,

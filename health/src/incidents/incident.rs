@@ -20,8 +20,8 @@ use crate::shown::value;
 pub struct Incident {
     /// An identifier of 16 hexadecimal digits, which no other incident has.
     pub id: String,
-    /// The highest severity that its parts have had since it began or came back. Silenced and provisional parts don't raise it. If
-    /// all open parts are silenced or provisional, the next part that is neither sets it anew.
+    /// The highest severity that its parts have had since it began or came back. Silenced and provisional parts don't raise it.
+    /// If all open parts are silenced or all are provisional, the next part that is neither sets it anew.
     pub severity: Severity,
     /// Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts are resolved.
     pub status: Status,

@@ -1,4 +1,4 @@
-//! Combines findings about the same problem into one incident, so that a receiver of alerts gets one message for all of them.
+//! Combines findings about the same problem into one incident, so that a receiver of alerts gets one alert for all of them.
 //!
 //! - `finding` defines a finding: what a rule has found about a group of events.
 //! - `incident` defines an incident, with its parts, its headline and its history. It also compares the events of two

@@ -50,8 +50,9 @@ const WEEKEND: f64 = 0.7;
 /// A count may be this many standard deviations below the fewest events of a day off.
 const BY_CHANCE: f64 = 2.0;
 
-/// One decline explains the counts nearly as well as another one if its gain in log likelihood over no decline, multiplied by the
-/// first number, falls short of the other's gain by at most the second number. Adjacent windows deviate alike, so a small difference shows nothing.
+/// The gain of a decline is how much it increases the log likelihood of the counts. A decline explains the counts nearly as well
+/// as another one if its gain, multiplied by the first number, falls short of the other's gain by at most the second number.
+/// Adjacent windows deviate alike, so a small difference shows nothing.
 const NEARLY_AS_WELL: (f64, f64) = (1.05, 4.0);
 
 /// The natural logarithm of 2. A two-sided test doubles the probability.
@@ -505,10 +506,7 @@ impl Group<'_> {
         let is_count = self.past.compare == Compare::Counts;
         let closer = closer.filter(|closer| !is_count || self.is_enough(closer));
         let (look, length) = closer.as_ref().map_or((look, length), |closer| (closer, run));
-        let observed = Amount {
-            part: look.sum.part,
-            whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
-        };
+        let observed = Amount { part: look.sum.part, whole: (!is_count).then_some(look.sum.whole) };
         let least_change = self.least_change(look);
         // Single windows decide when a finding ends, and they vary more than sums.
         let phi = self.learned.noise(slot, 1).calm.max(noise.calm);
@@ -518,7 +516,7 @@ impl Group<'_> {
             dispersion: level.dispersion,
             ln_p: limit,
             width: least_change.max(far * noise.deviation(look.expected)),
-            is_share: self.past.compare == Compare::Shares,
+            is_share,
         };
         Some(BadWindow {
             slots: length as u32,
@@ -648,8 +646,8 @@ impl Group<'_> {
     }
 
     /// Returns whether the deviation of a share is already over: the shares of the last slots are a hundred times more probable
-    /// if the deviation ended before these slots. Without this check, a single failure long after the end could begin a finding of
-    /// a small group.
+    /// if the deviation ended before these slots. Without this check, a single failure long after the end could begin a finding
+    /// of a small group.
     fn is_over(&self, slot: usize, run: usize, look: &Look, phi: f64) -> bool {
         if self.past.compare != Compare::Shares {
             return false;

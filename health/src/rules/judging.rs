@@ -32,7 +32,8 @@ pub(crate) struct Judging<'j> {
     pub(crate) groups: usize,
     /// Whether each group contains all events of its sources.
     pub(crate) is_of_sources: bool,
-    /// Whether a rule of the kind `day_off` reports declines that look like a day off. If so, rules of the kind `volume` ignore them.
+    /// Whether a rule of the kind `day_off` reports declines that look like a day off. If so, rules of the kind `volume` ignore
+    /// these declines.
     pub(crate) has_day_off_rule: bool,
 }
 

@@ -157,8 +157,8 @@ pub(crate) trait Judge: fmt::Debug {
         self.baseline().is_some()
     }
 
-    /// Returns whether the counts of all windows of a finding together break the fixed limit, too. Returns true for a kind without
-    /// such a limit.
+    /// Returns whether the counts of all windows of a finding together break the fixed limit, too. Returns true for a kind
+    /// without such a limit.
     fn is_beyond(&self, _total: Amount) -> bool {
         true
     }

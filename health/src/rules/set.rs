@@ -50,9 +50,9 @@ pub struct Rules {
 const KINDS: &str = r#"
 # Every kind of rule, with its keys and their defaults where there are any. To use a rule, remove the # in front of its lines.
 # Any rule may have: metric = "event_delivery" or "event_ingestion"; by; where = { integration = ["Webhook"] }; window = "15m";
-# for = 1 (bad windows in a row until it fires); clear = 2 (good ones until it is resolved); severity = "info", "warning" or
-# "critical"; least (the minimum number of events in a window); labels = { team = "data" }; note and runbook, for the people
-# who receive its findings.
+# for = 1 (bad windows in a row until it fires; 2 for volume and day_off); clear = 2 (good ones until it is resolved);
+# severity = "info", "warning" or "critical"; least (the minimum number of events in a window); labels = { team = "data" };
+# note and runbook, for the people who receive its findings.
 "#;
 
 /// An example of a calendar, as text of a rules file.

@@ -229,9 +229,8 @@ impl Fraction for GammaUpper {
 
 /// Computes a continued fraction by Lentz's method. Returns `None` if it doesn't converge in [`MOST`] steps.
 pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
-    let mut value = of.terms(0.0).1;
-    let (mut above, mut below) = (nonzero(value), 0.0);
-    value = above;
+    let (mut above, mut below) = (nonzero(of.terms(0.0).1), 0.0);
+    let mut value = above;
     for step in 1..=MOST {
         let (alpha, beta) = of.terms(f64::from(step));
         below = 1.0 / nonzero(beta + alpha * below);

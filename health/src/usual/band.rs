@@ -36,10 +36,11 @@ pub struct Usual {
     pub high: f64,
 }
 
-/// Returns what is usual for the sum of a table's rows, for each slot of a range. Like a rule with a baseline, it learns from
-/// the table's settled windows before the slot. Slots without enough history are left out. For a volume, a slot needs three
-/// earlier days of the same kind, working days or days of a weekend; for a rate, any three earlier days or four of the
-/// windows just before. With two weeks of history, the width of the band depends on how much the counts vary.
+/// Returns what is usual for the sum of a table's rows, for each slot of a range. Like a rule with a baseline, it learns from the
+/// table's settled windows before the slot. Slots without enough history are left out. For a rate, slots without events are left
+/// out, too. For a volume, a slot needs three earlier days of the same kind, working days or days of a weekend; for a rate, any
+/// three earlier days or four of the windows just before. With two weeks of history, the width of the band depends on how much
+/// the counts vary.
 ///
 /// # Errors
 /// `unaligned_window` for a table with a window that crosses the edge of a slot.

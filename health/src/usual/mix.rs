@@ -66,10 +66,9 @@ impl Mix {
         // We assume that only filtered events have a reason: the service's reference does not say.
         let is_part =
             |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
-        let dimensions = grid.counted().dimensions.iter();
-        let dimensions: Vec<Dimension> = dimensions.filter(is_part).collect();
-        let columns = dimensions.iter().filter_map(|own| grid.counted().dimensions.position(*own));
-        let columns: Vec<usize> = columns.collect();
+        let columns = grid.counted().dimensions.iter().enumerate();
+        let columns = columns.filter(|(_, dimension)| is_part(dimension));
+        let columns: Vec<usize> = columns.map(|(column, _)| column).collect();
         let part_of = |row: &Key| {
             let mut part = Key::default();
             for column in &columns {

@@ -1,5 +1,5 @@
-//! Time zones, with the current rules for their clocks. Earlier rules aren't needed, because checks read only the counts of recent
-//! months.
+//! Time zones, with the current rules for their clocks. Earlier rules aren't needed, because checks read only the counts of
+//! recent months.
 
 /// Seconds of a day.
 pub(crate) const DAY: u64 = 86_400;

@@ -188,7 +188,9 @@ class Finding:
     pending.
     """
     resolved: str | None
-    """When the finding ended: the end of the last bad window."""
+    """When the finding ended: the end of the last window that showed no recovery, such as a bad
+    window.
+    """
     seen: str
     """The end of the last window that had enough events to judge the group."""
     measure: Measure
@@ -197,7 +199,8 @@ class Finding:
     """The counted events."""
     total: Amount | None
     """The counted events from `since` until the end of `window`, or until `resolved`. None if that
-    time is longer than two days (for a resolved finding, a week), or if counts are missing.
+    time is longer than two days (for a resolved finding, a week), if counts are missing, or if this
+    kind of rule has no totals. If a rule has very many findings, only some of them have totals.
     """
     expected: float
     """The expected number of counted events."""
@@ -224,7 +227,7 @@ class Finding:
     finding is not explained.
     """
     silenced: bool
-    """Whether a silence covers the finding."""
+    """Whether a silence covers the finding, or its incident is acknowledged or silenced."""
     provisional: bool
     """Whether the counts may still change. The severity of such a finding is at most `warning`."""
     labels: dict[str, str]
@@ -342,8 +345,8 @@ class Incident:
     """An identifier of 16 hexadecimal digits, which no other incident has."""
     severity: Severity
     """The highest severity that its parts have had since it began or came back. Silenced and
-    provisional parts don't raise it. If all open parts are silenced or provisional, the next part
-    that is neither sets it anew.
+    provisional parts don't raise it. If all open parts are silenced or all are provisional, the
+    next part that is neither sets it anew.
     """
     status: Status
     """Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
@@ -390,7 +393,9 @@ class Unjudged:
     """
 
     rule: str
-    """The name of the rule."""
+    """The name of the rule, or `recent counts` if the counts are too old to show whether all is
+    well now.
+    """
     reason: str
     """The reason, as a sentence."""
 
@@ -409,7 +414,7 @@ class Check:
     """
     incidents: list[Incident]
     """The incidents that the findings belong to, sorted by status and severity. A receiver of
-    alerts gets one message for each incident.
+    alerts gets one alert for each incident.
     """
     judged: int
     """How many windows all rules together have judged; each group counts its own windows. Each
@@ -476,7 +481,8 @@ class Receipt:
     """How many messages were sent again."""
     code: str | None
     """The error code of the first message that the receiver did not accept. The next call sends
-    this message again.
+    this message again, unless the receiver refused a message about an incident that began and ended
+    between two checks.
     """
     status: int | None
     """The status of the response to this message."""

@@ -635,7 +635,7 @@ export interface Check {
   readonly findings: readonly Finding[];
   /**
    * The incidents that the findings belong to, sorted by status and severity. A receiver of alerts
-   * gets one message for each incident.
+   * gets one alert for each incident.
    */
   readonly incidents: readonly Incident[];
   /**
@@ -686,7 +686,10 @@ export interface Finding {
    * pending.
    */
   readonly fired?: string;
-  /** When the finding ended: the end of the last bad window. */
+  /**
+   * When the finding ended: the end of the last window that showed no recovery, such as a bad
+   * window.
+   */
   readonly resolved?: string;
   /** The end of the last window that had enough events to judge the group. */
   readonly seen: string;
@@ -696,7 +699,9 @@ export interface Finding {
   readonly observed: Amount;
   /**
    * The counted events from `since` until the end of `window`, or until `resolved`. None if that
-   * time is longer than two days (for a resolved finding, a week), or if counts are missing.
+   * time is longer than two days (for a resolved finding, a week), if counts are missing, or if
+   * this kind of rule has no totals. If a rule has very many findings, only some of them have
+   * totals.
    */
   readonly total?: Amount;
   /** The expected number of counted events. */
@@ -726,7 +731,7 @@ export interface Finding {
    * the finding is not explained.
    */
   readonly compared: readonly Window[];
-  /** Whether a silence covers the finding. */
+  /** Whether a silence covers the finding, or its incident is acknowledged or silenced. */
   readonly silenced: boolean;
   /** Whether the counts may still change. The severity of such a finding is at most `warning`. */
   readonly provisional: boolean;
@@ -768,8 +773,8 @@ export interface Incident {
   readonly id: string;
   /**
    * The highest severity that its parts have had since it began or came back. Silenced and
-   * provisional parts don't raise it. If all open parts are silenced or provisional, the next part
-   * that is neither sets it anew.
+   * provisional parts don't raise it. If all open parts are silenced or all are provisional, the
+   * next part that is neither sets it anew.
    */
   readonly severity: Severity;
   /**
@@ -871,7 +876,10 @@ export interface IncidentEvent {
 
 /** A rule that could not judge anything. */
 export interface Unjudged {
-  /** The name of the rule. */
+  /**
+   * The name of the rule, or `recent counts` if the counts are too old to show whether all is well
+   * now.
+   */
   readonly rule: string;
   /** The reason, as a sentence. */
   readonly reason: string;
@@ -969,7 +977,8 @@ export interface Receipt {
   readonly retries: bigint;
   /**
    * The error code of the first message that the receiver did not accept. The next call sends this
-   * message again.
+   * message again, unless the receiver refused a message about an incident that began and ended
+   * between two checks.
    */
   readonly code?: string;
   /** The status of the response to this message. */
@@ -1519,8 +1528,8 @@ export interface ReceiverArguments {
    */
   readonly name: string;
   /**
-   * The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a
-   * default address.
+   * The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty and Opsgenie
+   * have default addresses.
    *
    * The address of a chat tool is often a secret: no message shows more of it than its host.
    */

@@ -154,11 +154,10 @@ impl<'a> Search<'a> {
                 cuboid.judge(&evidence, MEAN * self.least_deviation());
             }
             let ranked = self.ranked(&cuboids, &named, &outcome.free, &mut fits);
-            let best = ranked.first().filter(|best| best.score > 0.0).copied();
             if outcome.suspects.others.is_empty() {
                 outcome.suspects.others = ranked.iter().map(Candidate::suspect).collect();
             }
-            let Some(best) = best else { break };
+            let Some(best) = ranked.first().filter(|best| best.score > 0.0) else { break };
             outcome.log_likelihood += best.score;
             outcome.suspects.causes.push(best.suspect());
             named[best.cuboid] = true;

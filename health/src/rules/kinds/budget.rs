@@ -178,8 +178,8 @@ impl Judge for Budget {
     }
 
     fn history(&self, _: u64) -> u64 {
-        let longest = self.burns.iter().map(|burn| burn.long.max(burn.short));
-        longest.max().unwrap_or_default()
+        // The time `short` is never longer than `long`.
+        self.burns.iter().map(|burn| burn.long).max().unwrap_or_default()
     }
 
     /// Judges each window by the first burn rate that is exceeded over both its long and its short time.

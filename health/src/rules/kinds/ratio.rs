@@ -1,10 +1,10 @@
 //! Changes in the number of deliveries per ingested event.
 
 use std::collections::BTreeMap;
-use tallyfold::{Dimension, Key};
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
+use tallyfold::{Dimension, Key};
 
 use crate::cause::explanation::Amount;
 use crate::columns::groups::{Columns, Grid};
