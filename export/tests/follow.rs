@@ -832,7 +832,7 @@ fn a_first_revision_with_a_state_further_ahead_is_refused() {
     let (all, _) = revisions();
     let (mut accepted, mut refused) = (0, 0);
     let unsettled = |after: usize| {
-        let newest = all[..=after].iter().filter(|(revision, _)| revision.settled).last();
+        let newest = all[..=after].iter().rfind(|(revision, _)| revision.settled);
         newest.is_none_or(|(revision, _)| revision.window == all[0].0.window)
     };
     for (ahead, (_, state)) in all.iter().enumerate() {
