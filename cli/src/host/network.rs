@@ -127,7 +127,7 @@ fn build(builder: impl Fn() -> ClientBuilder, tls: Option<&ClientConfig>) -> Res
 
 fn builder() -> ClientBuilder {
     // An error means that the provider was installed before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let _ = default_provider().install_default();
     Client::builder()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
