@@ -133,8 +133,7 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
         let (ranges, query) = (ranges.clone(), query.clone());
         async move {
             let [before, after] = read_both(app, (&cluster, &session), ranges, &query).await?;
-            let mut provisional = before.provisional();
-            provisional.extend(after.provisional());
+            let provisional = [before.provisional(), after.provisional()].concat();
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
             Ok(Part { provisional, ..Part::new(&cluster, comparison, Vec::new(), None) })
         }

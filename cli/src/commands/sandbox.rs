@@ -246,8 +246,7 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
 
 fn with_cors(mut answer: Answer) -> Answer {
     for (name, value) in CORS {
-        let headers = answer.headers_mut();
-        headers.insert(name, HeaderValue::from_static(value));
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     answer
 }
