@@ -204,7 +204,7 @@ const OFFERS: &[Offer] = &[
         name: "audit_logs",
         command: "audit-logs",
         arguments: &["cluster", "page", "per_page", "deadline"],
-        more: "Numbers that JSON readers would round are texts.",
+        more: "Numbers whose digits a JSON reader could change, such as 1.50, are texts.",
         output: schema_of::<LogsDocument<'static>>,
     },
     Offer {
@@ -294,7 +294,7 @@ struct ClusterOf<'a> {
 /// Answers requests until stdin ends, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For settings that can't be used, and for a client that does not speak the protocol.
+/// For settings that can't be used, for a client that does not speak the protocol, and if stdout can't be written.
 pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
     let mut hangups = Hangups::listen()?;
     // Read every secret and every certificate file now. An error about one of them may contain a path, so it must go to stderr
@@ -925,8 +925,8 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 _ => "a text",
             };
             // JSON has numbers that no integer type holds. As a float, such a number would be shown rounded.
-            match value {
-                Value::Number(number) if number.is_f64() => {
+            match (value, kind) {
+                (Value::Number(number), "integer") if number.is_f64() => {
                     Failure::usage(format!("--{flag}: want {what} of at most 64 bits"))
                 }
                 _ => Failure::usage(format!("--{flag}: want {what}, not {value}")),
