@@ -140,8 +140,9 @@ pub(crate) async fn find(
 pub(crate) struct VerdictFlags {
     /// Exits with 1 if more than this share of a row's attempts failed: 5%, 0.5%
     ///
-    /// Attempts are delivered and failed events; filtered events do not count. Rows with fewer attempts than --fewest are not judged.
-    /// The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if a cluster has no events.
+    /// Attempts are delivered and failed events; filtered events do not count. Rows with fewer attempts than --fewest are not
+    /// judged. The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if a cluster has no
+    /// events.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
     /// Judges only rows with at least this many attempts
