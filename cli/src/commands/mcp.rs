@@ -42,7 +42,7 @@ use crate::host::shutdown::Hangups;
 use crate::output::check::CheckDocument;
 use crate::output::document::{CountsOf, MissingDocument, Pairs, ReportDocument, schema_of};
 use crate::output::documented::{document, missing_of};
-use crate::output::report::{Counted, Missing, Part, Report};
+use crate::output::report::{Counted, Part, Report};
 use crate::output::safe::{escaped, unescaped};
 use crate::output::show::{OrderFlag, Picked, Ranking, ShowFlags};
 
@@ -702,15 +702,12 @@ impl Inner {
 /// Fails with the first cluster's failure if no cluster has a result.
 fn require_result<A, F>(report: &Report<A, F>) -> Result<()> {
     match report.missing.first() {
-        Some(missing) if report.parts.is_empty() => Err(failed(missing)),
+        Some(missing) if report.parts.is_empty() => {
+            let text = format!("cluster {}: {}", missing.cluster, missing.failure.text);
+            Err(Failure { text, ..missing.failure.clone() })
+        }
         _ => Ok(()),
     }
-}
-
-fn failed(missing: &Missing) -> Failure {
-    let mut failure = missing.failure.clone();
-    failure.text = format!("cluster {}: {}", missing.cluster, failure.text);
-    failure
 }
 
 /// Returns the document of counts, with the sums of the rows that it leaves out. While the document has more than [`LARGEST`]
@@ -817,9 +814,7 @@ fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
             .flat_map(|cluster| {
                 let name = cluster["cluster"].as_str().unwrap_or_default().to_owned();
                 let long = |list: &&'_ str| cluster[*list].as_array().map_or(0, Vec::len);
-                let found: Vec<_> =
-                    lists.iter().map(|list| (long(list), name.clone(), *list)).collect();
-                found
+                lists.iter().map(|list| (long(list), name.clone(), *list)).collect::<Vec<_>>()
             })
             .max_by_key(|(length, ..)| *length)
             .filter(|(length, ..)| *length > 0);
