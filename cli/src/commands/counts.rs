@@ -109,7 +109,7 @@ pub(crate) async fn find(
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
         // This format contains only settled windows, and the newest windows of the range are not settled. So end the range
-        // earlier. With --since it keeps its length; with --from it keeps its start.
+        // earlier. With `--since`, the range keeps its length; with `--from`, it keeps its start.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;

@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
-/// How long the body of an error response may take to arrive. The time is short, because only the error message needs the body:
-/// it quotes the beginning.
+/// How long the body of an error response may take to arrive. The time is short, because only the error message needs the body,
+/// and it quotes only the beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// What receives a response: a call or a push.
