@@ -315,9 +315,7 @@ async fn begin(
     let stem = flags.stem()?;
     // Report invalid labels and names now, not in a scrape.
     ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
-    if ledger.state().is_none() {
-        ledger.begin(following.state());
-    }
+    ledger.begin(following.state());
     // If the state can't be written, fail now and not after the first window.
     let stored = file.replace(ledger.to_json()).await;
     stored.map_err(|failure| failure.helped_by("another --state, where this user can write"))?;
