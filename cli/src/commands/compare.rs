@@ -28,7 +28,7 @@ Examples:
 
 /// A paragraph about `--deadline` for the help of commands that compare two ranges.
 pub(super) const DEADLINE: &str =
-    "The counts of an incomplete range can't be compared, so there is no result for that cluster.";
+    "An incomplete range can't be compared, so a cluster with missing windows has no result.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

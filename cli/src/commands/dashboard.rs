@@ -503,7 +503,7 @@ fn refusal(site: &Site, method: &str, path: &str) -> Answer {
         }
         Entry::Password(_) => "Sign in first.\n",
         Entry::Token(_) => {
-            "Open the address that `tallyfold dashboard` printed last in its terminal. Each address works once.\n"
+            "Open the address that tallyfold printed last in its terminal. Each address works once.\n"
         }
         Entry::Header(_) => "The proxy in front of the dashboard has not signed you in.\n",
     };
