@@ -303,8 +303,7 @@ async fn begin(
     let file = StateFile::of_cluster(state, &app.settings, cluster)?;
     let mut ledger = file.load(Ledger::from_json)?;
     let clock = session.clock;
-    // After a failed reload, the session and its clock are older than this exporter, so its metrics don't begin at 0 on this
-    // clock.
+    // After a failed reload, the session and its clock are older than this exporter, so begin at the clock's time and not at 0.
     let meters = Rc::new(RefCell::new(Meters::new(clock.now().monotonic_ms)));
     let measured = Rc::clone(&meters);
     session.watch(Box::new(move |attempt| {
