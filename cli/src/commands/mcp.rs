@@ -271,7 +271,7 @@ struct LogsDocument<'a> {
 struct LogsOf<'a> {
     /// The cluster's name.
     cluster: &'a str,
-    /// The page, as the service sends it.
+    /// The page. Numbers whose digits a JSON reader could change are strings.
     page: Value,
 }
 
@@ -1004,7 +1004,7 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
         let about = about.filter(|_| offer.command.replace('-', "_") == offer.name);
         let about = about.map(|about| format!("{about}. ")).unwrap_or_default();
         // Agents read the whole list of tools, so it is short: the schemas of results have no descriptions. `tallyfold schema`
-        // prints them with descriptions.
+        // prints the schemas of counts, check and explain with descriptions.
         let mut output = (offer.output)();
         RecursiveTransform(|schema: &mut Schema| {
             for annotation in ["$schema", "title", "description"] {
