@@ -21,7 +21,6 @@ mod serve;
 mod trust;
 mod watch;
 
-use std::io;
 use std::rc::Rc;
 
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
@@ -153,7 +152,7 @@ enum Command {
     ///
     /// Exits with 3 if the service or the destination refuses the credentials, with 4 if either of them fails, with 5 if the
     /// destination rejected counts or, with --follow, did not acknowledge them, and with 6 if windows or clusters are missing.
-    /// After a signal, --follow exits with 5 or 0.
+    /// After a signal, --follow exits with 0 if no other code applies.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
     Push(AllFlags<push::PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint
@@ -239,13 +238,12 @@ fn print_help(help: &clap::Error) -> Result<Exit> {
 
 fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     survive_file_limits()?;
-    let as_failure = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // These threads write files and resolve names. Each takes memory, so there are only a few.
         .max_blocking_threads(4)
         .build()
-        .map_err(as_failure)?;
+        .map_err(|error| Failure::usage(format!("can't start: {error}")))?;
     let ended = LocalSet::new().block_on(&runtime, dispatch(command, stderr));
     // A DNS lookup may still be running. Don't wait for it.
     runtime.shutdown_background();

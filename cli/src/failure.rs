@@ -11,7 +11,7 @@ use tallyfold::{Code, CollectError, Error, Kind, Name, Spelling};
 pub(crate) enum Exit {
     /// The command did everything that was requested.
     Fine,
-    /// `check` found something wrong, or more events failed than `--fail-above` allows.
+    /// `check` found something wrong. With `--fail-above`, too many events failed, or there were none.
     Unhealthy,
     /// The user has to change the arguments, the configuration or a file.
     Usage,

@@ -70,7 +70,7 @@ enum PageFormat {
     Table,
 }
 
-/// Returns a page as a value. Converts a number to a string of its digits if `Value` can't hold it exactly.
+/// Returns a page as a value. Converts a number to a string if `Value` would change its digits, as in `1.50`.
 ///
 /// # Errors
 /// For bytes that are not JSON.
@@ -106,7 +106,8 @@ fn value(raw: &RawValue) -> Result<Value, WriteError> {
 /// Prints the page of each cluster.
 ///
 /// # Errors
-/// For flags and settings that can't be used, and for an output that can't be written.
+/// For flags and settings that can't be used, and for an output that can't be written. As a table or on a terminal, also for a
+/// page that is not JSON.
 pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     check_output(flags.output.as_deref())?;
     let report = find(app, flags, &[]).await?;

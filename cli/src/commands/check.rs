@@ -70,7 +70,8 @@ Exit codes: 0 if no warning or critical finding fires; 1 if one fires (pending, 
 acknowledged and silenced findings do not count); 2 for invalid flags, rules or files; 3 if the
 service refuses the credentials; 4 if the service fails, or if a receiver does not accept a message;
 5 for invalid responses; 6 if windows or clusters are missing, or if the rules can't judge whether a
-finding is over. If a file can't be stored (2) or a message can't be sent (4), that code is used.";
+finding is over. A file that can't be stored (2) or a message that can't be sent (4) takes
+precedence over the other codes.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -378,7 +379,8 @@ impl Checks {
 /// A check reads a window this many milliseconds later than a follow does, so that the follow reads it first.
 const AFTER_MS: u64 = 1_000;
 
-/// If the local clock is ahead of the service's by more than this many milliseconds, a check begins again with the service's time.
+/// If the local clock is ahead of the service's by more than this many milliseconds, a check begins again with the service's
+/// time.
 const AHEAD_MS: i64 = 60_000;
 
 /// The maximum number of windows that a cluster reads without a turn ([`Job::turns`]).
@@ -460,7 +462,7 @@ impl<'a> Checking<'a> {
         join_all(each).await;
     }
 
-    /// Checks these clusters after each window, until the shutdown begins.
+    /// Checks the only cluster in `own` after each window, until the shutdown begins.
     async fn repeat(&self, own: &[Opened], shutdown: &Shutdown) {
         let Some((cluster, _)) = own.first() else {
             return;
@@ -488,9 +490,9 @@ impl<'a> Checking<'a> {
             }
             let (step, after_ms) = self.pace;
             let after_ms = i64::try_from(after_ms).unwrap_or(i64::MAX);
-            let past_ms = (unix_ms() - after_ms).rem_euclid(i64::from(step.seconds()) * 1_000);
-            let rest_ms = i64::from(step.seconds()) * 1_000 - past_ms;
-            let pause = Duration::from_millis(rest_ms.unsigned_abs());
+            let step_ms = i64::from(step.seconds()) * 1_000;
+            let past_ms = (unix_ms() - after_ms).rem_euclid(step_ms);
+            let pause = Duration::from_millis((step_ms - past_ms).unsigned_abs());
             let pause = match is_failing {
                 true => pause.min(RETRY_PAUSE),
                 false => pause,
@@ -692,8 +694,8 @@ impl Job<'_> {
         undone
     }
 
-    /// Opens the state that the last run stored, and locks it against other processes. Returns the state that could not be stored
-    /// instead, unless the file has changed since then: somebody may have acknowledged an incident.
+    /// Opens the state that the last run stored, and locks it against other processes. If there is a newer state that could not
+    /// be stored, returns that one, unless the file has changed since then: somebody may have acknowledged an incident.
     fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Kept> {
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
         let fingerprint = service(cluster)?;
@@ -715,7 +717,8 @@ impl Job<'_> {
     }
 
     /// Checks all clusters at the same time. Notifies the receivers as soon as a cluster is judged, so that a cluster that does
-    /// not answer does not delay the alerts about others. A cluster whose state or secret can't be used is missing from the report.
+    /// not answer does not delay the alerts about others. The report lists a cluster as missing if the check has no result for
+    /// it, for example because its state or its secret can't be used.
     async fn find(
         &self,
         sessions: &[Opened],
@@ -786,8 +789,8 @@ impl Job<'_> {
                 }
             });
             let pasts = pasts.await?;
-            // The first response may have shown that the local clock is ahead. Windows that have not ended have no counts, and rules
-            // look back from the service's time.
+            // The first response may have shown that the local clock is ahead. Windows that have not ended have no counts, and
+            // rules look back from the service's time.
             let ahead_ms = now.unix_ms() - self.now_of(session).unix_ms();
             if ahead_ms > AHEAD_MS {
                 now = self.now_of(session);
@@ -976,11 +979,9 @@ impl Job<'_> {
 
     /// Writes the incidents that the last day alone shows, before the run reads the rest of the history.
     fn report_recent(&self, cluster: &Cluster, part: &Part<Check>) {
-        let firing = part.found.incidents.iter();
-        let mut firing = firing
-            .filter(|incident| incident.status == Status::Firing && !incident.silenced)
-            .peekable();
-        if firing.peek().is_none() {
+        let is_firing = |one: &&Incident| one.status == Status::Firing && !one.silenced;
+        let firing: Vec<_> = part.found.incidents.iter().filter(is_firing).collect();
+        if firing.is_empty() {
             let text = "preliminary: the last day alone shows no incident, but most rules can't judge before the history is read";
             self.app.note(&cluster.name, text);
         }
@@ -991,8 +992,8 @@ impl Job<'_> {
         }
     }
 
-    /// Writes why states and pages could not be stored. Returns the exit code of the first failure; a replay needs no stored
-    /// pages, so it does not fail.
+    /// Writes why states and pages could not be stored, and why receivers could not be notified. Returns the exit code of the
+    /// first failure; a replay needs no stored pages, so it does not fail.
     fn report_unstored(&self, found: &CheckReport, undone: &Undone) -> Option<Exit> {
         for (cluster, failure) in &undone.unstored {
             let part = found.parts.iter().find(|part| part.cluster == *cluster);

@@ -91,7 +91,6 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let unit = unit.or(file_name.map(|_| ("--by-date", TimeStep::DAY)));
     let keep = given.flag("keep");
     match (unit, keep) {
-        (None, _) => {}
         // The output shows only the counts of each step, so keep no shorter windows.
         (Some((_, unit)), None) => options.keep = Keep::Step(unit),
         (Some((flag, unit)), Some(text)) if !keeps(options.keep, unit, range) => {
@@ -99,7 +98,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
                 "--keep {text}: {flag} needs the counts of shorter windows; want windows, or a step that divides {unit}"
             )));
         }
-        (Some(_), Some(_)) => {}
+        _ => {}
     }
     let asked = Asked::new(flags.metric.into(), &query, range, &options);
     let show = match flags.by_date.as_ref().zip(file_name) {

@@ -28,7 +28,7 @@ Examples:
 
 /// A paragraph about `--deadline` for the help of commands that compare two ranges.
 pub(super) const DEADLINE: &str =
-    "The counts of an incomplete range can't be compared, so there is no result for that cluster.";
+    "An incomplete range can't be compared, so a cluster with missing windows has no result.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -133,8 +133,7 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
         let (ranges, query) = (ranges.clone(), query.clone());
         async move {
             let [before, after] = read_both(app, (&cluster, &session), ranges, &query).await?;
-            let mut provisional = before.provisional();
-            provisional.extend(after.provisional());
+            let provisional = [before.provisional(), after.provisional()].concat();
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
             Ok(Part { provisional, ..Part::new(&cluster, comparison, Vec::new(), None) })
         }

@@ -109,7 +109,7 @@ pub(crate) async fn find(
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
         // This format contains only settled windows, and the newest windows of the range are not settled. So end the range
-        // earlier. With --since it keeps its length; with --from it keeps its start.
+        // earlier. With `--since`, the range keeps its length; with `--from`, it keeps its start.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;
@@ -140,8 +140,9 @@ pub(crate) async fn find(
 pub(crate) struct VerdictFlags {
     /// Exits with 1 if more than this share of a row's attempts failed: 5%, 0.5%
     ///
-    /// Attempts are delivered and failed events; filtered events do not count. Rows with fewer attempts than --fewest are not judged.
-    /// The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if a cluster has no events.
+    /// Attempts are delivered and failed events; filtered events do not count. Rows with fewer attempts than --fewest are not
+    /// judged. The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if a cluster has no
+    /// events.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
     /// Judges only rows with at least this many attempts

@@ -75,7 +75,7 @@ const USUAL: (&str, u16) = ("127.0.0.1", 9465);
 const LEAST_PASSWORD: usize = 12;
 /// The time that checking a password takes. Only one password is checked at a time, so guessing is slow.
 const PASSWORD_CHECK: Duration = Duration::from_secs(1);
-/// The maximum number of sign-ins that wait for their check.
+/// The maximum number of sign-ins that wait, including the one that is being checked.
 const MOST_SIGN_INS: usize = 20;
 /// How many seconds a browser should wait before it tries again, if [`MOST_SIGN_INS`] are waiting.
 const RETRY_AFTER_S: u16 = 5;
@@ -503,7 +503,7 @@ fn refusal(site: &Site, method: &str, path: &str) -> Answer {
         }
         Entry::Password(_) => "Sign in first.\n",
         Entry::Token(_) => {
-            "Open the address that `tallyfold dashboard` printed last in its terminal. Each address works once.\n"
+            "Open the address that tallyfold printed last in its terminal. Each address works once.\n"
         }
         Entry::Header(_) => "The proxy in front of the dashboard has not signed you in.\n",
     };

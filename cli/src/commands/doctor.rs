@@ -142,7 +142,7 @@ fn places(addresses: &Addresses) -> Vec<Place> {
     places
 }
 
-/// Returns why an address can't be reached; `None` if it can be.
+/// Returns why an address can't be reached; `None` if it can be reached or is not set.
 fn unreachable(address: Option<&String>, paths: &[PathChecks]) -> Option<String> {
     let origin = Place::of(address?)?.origin;
     let path = paths.iter().find(|path| path.origin == origin)?;

@@ -185,15 +185,11 @@ impl ExplainFlags {
     fn query(&self, metric: Metric, measure: Measure) -> Result<Query> {
         let has_reasons =
             matches!(measure, Measure::Filtered | Measure::FilteredRate | Measure::Events);
-        let usual = || {
-            let all = Dimension::ALL.iter().filter(|dimension| {
-                metric.has(**dimension) && (has_reasons || **dimension != Dimension::Reason)
-            });
-            all.copied().collect()
-        };
+        let is_usual =
+            |one: &Dimension| metric.has(*one) && (has_reasons || *one != Dimension::Reason);
         let by = match &self.by {
             Some(names) => dimensions_in(names)?,
-            None => usual(),
+            None => Dimension::ALL.iter().copied().filter(is_usual).collect(),
         };
         Query::new(by, &self.only)
     }

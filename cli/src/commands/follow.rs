@@ -50,9 +50,9 @@ pub(crate) struct FollowCommand {
     endurance: Declared<Endurance>,
     /// Where to store the position for the next run: a file, or a folder with a file for each named cluster
     ///
-    /// The command stores its position after it has written a revision, so no revision is missing after a restart. If
-    /// the command was killed, the next run may write the last revision again, with the same number: keep the last line for each window, revision
-    /// and group.
+    /// The command stores its position after it has written a revision, so no revision is missing after a restart. If the command
+    /// was killed, the next run may write the last revision again, with the same number: keep the last line for each window,
+    /// revision and group.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
     /// The format of revisions [default: table]
@@ -169,8 +169,8 @@ enum RevisionFormat {
     Table,
     /// One JSON document per revision, each on a line: the newest counts of the window and their changes.
     Json,
-    /// One JSON object per changed group, each on a line, with the signed changes. A group's changes over all revisions of a window
-    /// add up to its newest counts.
+    /// One JSON object per changed group, each on a line, with the signed changes. A group's changes over all revisions of a
+    /// window add up to its newest counts.
     Ndjson,
     /// The same rows as ndjson, as comma-separated values.
     Csv,

@@ -42,7 +42,7 @@ use crate::host::shutdown::Hangups;
 use crate::output::check::CheckDocument;
 use crate::output::document::{CountsOf, MissingDocument, Pairs, ReportDocument, schema_of};
 use crate::output::documented::{document, missing_of};
-use crate::output::report::{Counted, Missing, Part, Report};
+use crate::output::report::{Counted, Part, Report};
 use crate::output::safe::{escaped, unescaped};
 use crate::output::show::{OrderFlag, Picked, Ranking, ShowFlags};
 
@@ -204,7 +204,7 @@ const OFFERS: &[Offer] = &[
         name: "audit_logs",
         command: "audit-logs",
         arguments: &["cluster", "page", "per_page", "deadline"],
-        more: "Numbers that JSON readers would round are texts.",
+        more: "Numbers whose digits a JSON reader could change, such as 1.50, are texts.",
         output: schema_of::<LogsDocument<'static>>,
     },
     Offer {
@@ -271,7 +271,7 @@ struct LogsDocument<'a> {
 struct LogsOf<'a> {
     /// The cluster's name.
     cluster: &'a str,
-    /// The page, as the service sends it.
+    /// The page. Numbers whose digits a JSON reader could change are strings.
     page: Value,
 }
 
@@ -294,7 +294,7 @@ struct ClusterOf<'a> {
 /// Answers requests until stdin ends, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For settings that can't be used, and for a client that does not speak the protocol.
+/// For settings that can't be used, for a client that does not speak the protocol, and if stdout can't be written.
 pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
     let mut hangups = Hangups::listen()?;
     // Read every secret and every certificate file now. An error about one of them may contain a path, so it must go to stderr
@@ -702,15 +702,12 @@ impl Inner {
 /// Fails with the first cluster's failure if no cluster has a result.
 fn require_result<A, F>(report: &Report<A, F>) -> Result<()> {
     match report.missing.first() {
-        Some(missing) if report.parts.is_empty() => Err(failed(missing)),
+        Some(missing) if report.parts.is_empty() => {
+            let text = format!("cluster {}: {}", missing.cluster, missing.failure.text);
+            Err(Failure { text, ..missing.failure.clone() })
+        }
         _ => Ok(()),
     }
-}
-
-fn failed(missing: &Missing) -> Failure {
-    let mut failure = missing.failure.clone();
-    failure.text = format!("cluster {}: {}", missing.cluster, failure.text);
-    failure
 }
 
 /// Returns the document of counts, with the sums of the rows that it leaves out. While the document has more than [`LARGEST`]
@@ -817,9 +814,7 @@ fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
             .flat_map(|cluster| {
                 let name = cluster["cluster"].as_str().unwrap_or_default().to_owned();
                 let long = |list: &&'_ str| cluster[*list].as_array().map_or(0, Vec::len);
-                let found: Vec<_> =
-                    lists.iter().map(|list| (long(list), name.clone(), *list)).collect();
-                found
+                lists.iter().map(|list| (long(list), name.clone(), *list)).collect::<Vec<_>>()
             })
             .max_by_key(|(length, ..)| *length)
             .filter(|(length, ..)| *length > 0);
@@ -925,8 +920,8 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 _ => "a text",
             };
             // JSON has numbers that no integer type holds. As a float, such a number would be shown rounded.
-            match value {
-                Value::Number(number) if number.is_f64() => {
+            match (value, kind) {
+                (Value::Number(number), "integer") if number.is_f64() => {
                     Failure::usage(format!("--{flag}: want {what} of at most 64 bits"))
                 }
                 _ => Failure::usage(format!("--{flag}: want {what}, not {value}")),
@@ -1009,7 +1004,7 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
         let about = about.filter(|_| offer.command.replace('-', "_") == offer.name);
         let about = about.map(|about| format!("{about}. ")).unwrap_or_default();
         // Agents read the whole list of tools, so it is short: the schemas of results have no descriptions. `tallyfold schema`
-        // prints them with descriptions.
+        // prints the schemas of counts, check and explain with descriptions.
         let mut output = (offer.output)();
         RecursiveTransform(|schema: &mut Schema| {
             for annotation in ["$schema", "title", "description"] {

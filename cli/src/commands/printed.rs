@@ -34,7 +34,7 @@ pub(crate) struct ManFlags {
 /// Prints the main page, or writes a page for each command. `command` is the whole command line.
 ///
 /// # Errors
-/// For a folder that can't be written.
+/// If the folder or stdout can't be written.
 pub(crate) fn run_man(flags: &ManFlags, command: Command) -> Result<Exit> {
     let command = whole(command);
     match &flags.folder {

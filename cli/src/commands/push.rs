@@ -127,7 +127,7 @@ impl PushCommand {
 /// Sends counts once, or with `--follow` whenever a window has ended.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used. In this case, this function sends nothing.
+/// For flags, settings and states that can't be used: then this function sends nothing. Also if stdout can't be written.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     let every = flags.every()?;
     let destination = flags.destination.destination(app.loaded()?, flags.cumulative)?;
@@ -410,11 +410,10 @@ pub(crate) async fn drop_pending(flags: &DropFlags, stderr: &Stderr) -> Result<E
     file.replace(outbox.to_json()).await?;
     let [success, errors, filtered] = lost.changes.map(tallyfold::text::signed);
     stderr.note(format_args!(
-        "dropped revision {} of [{}, {}), which was for {}; {} of its {} samples were finished; in total, it changes \
+        "dropped revision {} of {:?}, which was for {}; {} of its {} samples were finished; in total, it changes \
          success by {success}, errors by {errors} and filtered by {filtered}",
         lost.revision,
-        lost.window.start(),
-        lost.window.end(),
+        lost.window,
         lost.format,
         lost.finished,
         lost.samples,

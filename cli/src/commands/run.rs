@@ -124,8 +124,8 @@ struct Pushing<'a> {
     state: PathBuf,
 }
 
-/// The parts that a configuration names, with validated settings. Their states are not open yet, because the parts of the previous
-/// configuration may still use them.
+/// The parts that a configuration names, with validated settings. Their states are not open yet, because the parts of the
+/// previous configuration may still use them.
 struct Wanted<'a> {
     pushes: Vec<Pushing<'a>>,
     checking: Option<Checking<'a>>,

@@ -77,8 +77,8 @@ pub(crate) struct SandboxFlags {
     command: Vec<OsString>,
 }
 
-/// Serves until Ctrl-C or SIGTERM. If the user gives a command, runs the command, passes signals on to it, and serves until it
-/// has ended.
+/// Serves until Ctrl-C or SIGTERM. If the user gives a command, runs the command, passes the first signal on to it, and serves
+/// until the command has ended. A second signal kills the command.
 ///
 /// # Errors
 /// For an address that can't be listened on, an invalid fault, and a command that can't be started.
@@ -246,8 +246,7 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
 
 fn with_cors(mut answer: Answer) -> Answer {
     for (name, value) in CORS {
-        let headers = answer.headers_mut();
-        headers.insert(name, HeaderValue::from_static(value));
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     answer
 }

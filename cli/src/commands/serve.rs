@@ -152,7 +152,7 @@ struct Rendered {
 /// Serves totals until Ctrl-C or SIGTERM. With `--dashboard` or `--rules`, only prints a dashboard or rules.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used, and an address that can't be listened on.
+/// For flags, settings and states that can't be used, an address that can't be listened on, and a stdout that can't be written.
 pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     let Some(state) = &flags.state else {
         return print(flags);
@@ -238,7 +238,8 @@ impl Totals {
     }
 
     /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, begins the shutdown,
-    /// because scrapes would otherwise show these totals as current. For each cluster that has failed, returns the exit code.
+    /// because scrapes would otherwise show these totals as current. Returns for each cluster the exit code of its failure, or
+    /// `None` if it has not failed.
     pub(super) async fn run(&mut self, app: &App, shutdown: &Shutdown) -> Vec<Option<Exit>> {
         let followings = std::mem::take(&mut self.followings);
         let runs = self.site.exporters.iter().zip(followings);
@@ -302,7 +303,7 @@ async fn begin(
     let file = StateFile::of_cluster(state, &app.settings, cluster)?;
     let mut ledger = file.load(Ledger::from_json)?;
     let clock = session.clock;
-    // After a failed reload, the session and its clock are older than this exporter.
+    // After a failed reload, the session and its clock are older than this exporter, so begin at the clock's time and not at 0.
     let meters = Rc::new(RefCell::new(Meters::new(clock.now().monotonic_ms)));
     let measured = Rc::clone(&meters);
     session.watch(Box::new(move |attempt| {
@@ -313,9 +314,7 @@ async fn begin(
     let stem = flags.stem()?;
     // Report invalid labels and names now, not in a scrape.
     ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
-    if ledger.state().is_none() {
-        ledger.begin(following.state());
-    }
+    ledger.begin(following.state());
     // If the state can't be written, fail now and not after the first window.
     let stored = file.replace(ledger.to_json()).await;
     stored.map_err(|failure| failure.helped_by("another --state, where this user can write"))?;

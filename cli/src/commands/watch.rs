@@ -63,7 +63,8 @@ pub(crate) struct WatchFlags {
     /// Shows only this many rows, the highest-ranking ones
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// A file with the rules whose findings the view shows [default: rules that fire if more than 10% of attempts fail, or if the error rate has risen]
+    /// A file with the rules whose findings the view shows [default: rules that fire if more than 10% of attempts fail, or if the
+    /// error rate has risen]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     #[command(flatten)]

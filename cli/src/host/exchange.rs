@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
-/// How long the body of an error response may take to arrive. The time is short, because only the error message needs the body:
-/// it quotes the beginning.
+/// How long the body of an error response may take to arrive. The time is short, because only the error message needs the body,
+/// and it quotes only the beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// What receives a response: a call or a push.
@@ -188,7 +188,7 @@ impl Outgoing {
         let first_refusal = self.first_refusal;
         let (sent, has_connected) = noting_connections(self.request.send()).await;
         let response = sent.map_err(|error| match has_connected {
-            true => broken(&error.without_url()),
+            true => broken(error),
             false => Broken::Stale(name_of(&error.without_url())),
         })?;
         let status = response.status().as_u16();
@@ -214,8 +214,7 @@ async fn read(mut response: Response, receiver: &mut impl ResponseReader) -> Res
         }
         Ok(())
     };
-    let cut = |error: reqwest::Error| broken(&error.without_url());
-    while let Some(chunk) = response.chunk().await.map_err(cut)? {
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
         body.decode(&chunk, &mut take)?;
     }
     body.end(&mut take)?;
@@ -233,10 +232,10 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// Converts an error to a failure. Callers first remove the URL from the error: `name_of` recognizes errors by words such as
-/// `proxy`, which the URL may contain.
-fn broken(error: &reqwest::Error) -> Broken {
-    Broken::Network(name_of(error))
+/// Converts an error to a failure. Removes the URL first, because `name_of` recognizes errors by words such as `proxy`, which the
+/// URL may contain.
+fn broken(error: reqwest::Error) -> Broken {
+    Broken::Network(name_of(&error.without_url()))
 }
 
 /// Converts headers to texts. Bytes that are not UTF-8 become replacement characters, so such a value never equals a value that

@@ -26,7 +26,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of a folder, and removes the files that killed jobs have left in it.
+    /// Takes the lease of a folder, and removes the lease files that killed jobs have left in the folder.
     ///
     /// # Errors
     /// `WouldBlock` if another job has the lease, and errors of the file system.
@@ -104,8 +104,7 @@ fn modified_ms(path: &Path) -> io::Result<Option<i64>> {
     let Some(found) = if_exists(fs::symlink_metadata(path))? else {
         return Ok(None);
     };
-    let since_1970 = found.modified()?.duration_since(UNIX_EPOCH);
-    let since_1970 = since_1970.unwrap_or_default();
+    let since_1970 = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Some(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)))
 }
 

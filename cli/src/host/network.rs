@@ -92,7 +92,7 @@ fn check_proxies_of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Re
 
 /// Returns whether requests to at least some hosts go through a proxy.
 fn has_proxy(matcher: &Matcher) -> bool {
-    // `NO_PROXY` may exempt some hosts from the proxy, but hardly `a.invalid`, because no such host exists.
+    // `NO_PROXY` may exempt some hosts from the proxy. It is unlikely to name `a.invalid`, because no such host exists.
     let somewhere = ["http://a.invalid", "https://a.invalid"];
     let uris = somewhere.iter().filter_map(|address| address.parse().ok());
     uris.into_iter().any(|uri: Uri| matcher.intercept(&uri).is_some())
@@ -127,7 +127,7 @@ fn build(builder: impl Fn() -> ClientBuilder, tls: Option<&ClientConfig>) -> Res
 
 fn builder() -> ClientBuilder {
     // An error means that the provider was installed before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let _ = default_provider().install_default();
     Client::builder()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())

@@ -1,4 +1,4 @@
-//! Reads the windows of one cluster: a range, with several requests at the same time, or windows as they close. A checkpoint
+//! Reads the windows of one cluster: a range, with several requests at the same time, or windows as they end. A checkpoint
 //! stores what was read of a range. It is a folder with a file for each segment. The Python and JavaScript packages read and
 //! write the same format.
 
@@ -72,7 +72,7 @@ const LONG: u32 = 32;
 /// Reads a range. Returns its counts, the missing windows, and why they are missing.
 ///
 /// # Errors
-/// If nothing could be read.
+/// For options that the core refuses, and if nothing could be read.
 pub(crate) async fn read(
     session: &Session,
     options: CollectOptions,

@@ -44,7 +44,7 @@ impl std::fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
-/// How long a client may take to send the head of a request, and then how long to send its body.
+/// How long a client may take to send the head of a request. After that, it may take as long again to send the body.
 const SENDING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
 
 /// How long a client may take to read a response, from the first write that has to wait for the client.

@@ -1,4 +1,5 @@
-//! The client of one cluster: the core's `Machine`, the network, the wall clock, the monotonic clock, and the loop that drives calls.
+//! The client of one cluster: the core's `Machine`, the network, the wall clock, the monotonic clock, and the loop that drives
+//! calls.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -411,7 +412,7 @@ impl Clock {
 
 /// Returns the time of the wall clock, in milliseconds since 1970.
 pub(crate) fn unix_ms() -> i64 {
-    let ms = |elapsed: std::time::Duration| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+    let ms = |elapsed: Duration| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => ms(since),
         Err(before) => -ms(before.duration()),

@@ -146,8 +146,7 @@ impl Readings {
 impl Sharer {
     /// Returns the dimensions that all parts request for a metric; `None` if they lack some of `own`.
     pub(super) fn by(&self, metric: Metric, own: &[Dimension]) -> Option<&[Dimension]> {
-        let all = self.readings.by.iter().find(|(of, _)| *of == metric);
-        let (_, all) = all?;
+        let (_, all) = self.readings.by.iter().find(|(of, _)| *of == metric)?;
         own.iter().all(|one| all.contains(one)).then_some(all)
     }
 

@@ -47,7 +47,7 @@ impl StateFile {
     /// folder is opened.
     ///
     /// # Errors
-    /// If there is no such file, or another process uses it.
+    /// For a folder without `cluster`, and for a file with one. Also if there is no such file, or another process uses it.
     pub(crate) fn existing(path: &Path, cluster: Option<&str>) -> Result<Self> {
         let file = match (path.is_dir(), cluster) {
             (true, Some(cluster)) => path.join(file_name(cluster, ".json")),
@@ -138,8 +138,8 @@ impl StateFile {
     /// file contains either the old document or the new one.
     ///
     /// # Errors
-    /// For a file that can't be written, or that another program has changed since it was read. In both cases, the file is
-    /// unchanged.
+    /// For a file that can't be written, that another process is writing, or that was changed since this process last read or
+    /// wrote it. The file then stays as it is.
     pub(crate) async fn replace(&self, document: String) -> Result<()> {
         let as_failure = |error| Failure::file("write", &self.path, &error);
         let folder = with_end(&self.path, ".lease");

@@ -88,7 +88,8 @@ pub(crate) struct IncidentFlags {
 /// Acknowledges or silences an incident, or undoes either.
 ///
 /// # Errors
-/// If no cluster or more than one has the incident, and for a state that can't be read or written, or that a running check uses.
+/// If no cluster or more than one has the incident, for flags and settings that can't be used, and for a state that can't be read
+/// or written, or that a running check uses.
 pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     let (flags, hold) = (action.flags(), action.hold()?);
     let state = match &flags.state {

@@ -68,7 +68,7 @@ impl TestFlags {
 /// Sends the messages, and prints which receivers accepted them.
 ///
 /// # Errors
-/// For flags and settings that can't be used. In this case, this function sends nothing.
+/// For flags and settings that can't be used: then this function sends nothing. Also if stdout can't be written.
 pub(crate) async fn run(app: &App, flags: &TestFlags) -> Result<Exit> {
     let settings = app.loaded()?;
     let receivers = flags.notify.or_all_of(settings);

@@ -1,5 +1,5 @@
-//! The server for the web app of one cluster. It answers the requests that the core's rules allow. It stores answers in memory, and
-//! answers for settled windows also on the disk.
+//! Answers the web app's requests about one cluster, if the core's rules allow them. Stores answers in memory, and answers for
+//! settled windows also on the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -39,8 +39,8 @@ use crate::host::session::{Session, random};
 
 /// The maximum size of a body that is sent uncompressed, in bytes. Sending a small body is faster than compressing it.
 const WORTH_COMPRESSING: usize = 1024;
-/// How long an answer with a range waits for the range's provisional windows. After this time, the answer starts without a tag, so
-/// browsers don't cache it.
+/// How long an answer with a range waits for the range's provisional windows. After this time, the answer starts without a tag,
+/// so browsers don't cache it.
 const RANGE_PATIENCE: Duration = Duration::from_secs(1);
 /// How many windows of a range the server finds ahead of the window that it is sending.
 const AHEAD: usize = 64;
@@ -83,7 +83,7 @@ enum Manner {
     Range(Arc<Semaphore>, u64),
 }
 
-/// The server for the web app of one cluster.
+/// Answers the web app's requests about one cluster.
 pub(super) struct Pages {
     session: Rc<Session>,
     options: PagesOptions,
@@ -101,7 +101,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Creates the server for a cluster, which stores answers in `folder`.
+    /// Prepares the answers about a cluster. If the client's identity is known, stores answers in `folder`.
     ///
     /// # Errors
     /// If the folder can't be created.
@@ -234,13 +234,9 @@ impl Pages {
 
     /// Waits for its turn, and then calls the service.
     async fn call(&self, question: &MetricsQuestion, manner: &Manner) -> Result<Found, Missed> {
-        let _place = match manner {
-            Manner::Single => None,
-            Manner::Range(limit, _) => Arc::clone(limit).acquire_owned().await.ok(),
-        };
-        let since = match manner {
-            Manner::Single => self.session.machine.failures(),
-            Manner::Range(_, since) => *since,
+        let (since, _place) = match manner {
+            Manner::Single => (self.session.machine.failures(), None),
+            Manner::Range(limit, since) => (*since, Arc::clone(limit).acquire_owned().await.ok()),
         };
         let is_single = matches!(manner, Manner::Single);
         let must_wait = self.turns.available_permits() == 0;
@@ -256,8 +252,7 @@ impl Pages {
                 let (name, text) = (&self.session.name, text_of(&error));
                 let now_ms = self.session.now().monotonic_ms;
                 let reference = format!("{:016x}", random());
-                let noted = self.log.borrow_mut().note(&text, now_ms, reference);
-                let (reference, line) = noted;
+                let (reference, line) = self.log.borrow_mut().note(&text, now_ms, reference);
                 if let Some(line) = line {
                     let warning = format_args!("{name}: the dashboard got no answer {line}");
                     self.session.stderr.warning(warning);

@@ -187,7 +187,7 @@ fn known(settings: &Settings) -> String {
     let names: Vec<&str> = settings.targets.iter().map(|target| target.name.as_str()).collect();
     match names.is_empty() {
         true => String::new(),
-        false => format!(", but {}", names.join(", ")),
+        false => format!(" (it has only {})", names.join(", ")),
     }
 }
 

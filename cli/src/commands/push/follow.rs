@@ -342,15 +342,13 @@ impl Sending<'_> {
     /// Returns the command that drops the pending revision.
     fn drop_command(&self) -> String {
         let state = self.state.display();
-        match self.app.settings.is_named {
-            true => format!(
-                "tallyfold push drop --state {state} --cluster {}, if the destination permanently refuses the pending revision",
-                self.cluster.name
-            ),
-            false => format!(
-                "tallyfold push drop --state {state}, if the destination permanently refuses the pending revision"
-            ),
-        }
+        let cluster = match self.app.settings.is_named {
+            true => format!(" --cluster {}", self.cluster.name),
+            false => String::new(),
+        };
+        format!(
+            "tallyfold push drop --state {state}{cluster}, if the destination permanently refuses the pending revision"
+        )
     }
 
     fn warn(&self, text: std::fmt::Arguments<'_>) {

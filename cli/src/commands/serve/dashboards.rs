@@ -367,7 +367,7 @@ impl Subject {
             "15m",
             &format!("abs({clock}) > 300"),
             "{{ $labels.instance }}: the clock differs from the service's by {{ $value | humanizeDuration }}",
-            "Windows settle by the clock that is behind, so the counts are right; if it is the exporter's clock, they are late. \
+            "Windows settle by the clock that is behind, so the counts are right. If the exporter's clock is behind, they are late. \
              Tokens and logs use the exporter's clock.",
         ));
         text

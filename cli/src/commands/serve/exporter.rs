@@ -1,6 +1,6 @@
 //! One cluster of `tallyfold serve`: its totals, the metrics of the exporter itself, and its health.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::rc::Rc;
@@ -131,7 +131,6 @@ impl Exporter {
                     if shutdown.unless_begun(sleep(PAUSE)).await.is_none() {
                         break;
                     }
-                    continue;
                 }
                 FollowEvent::Failed(window, error) => {
                     *self.meters.borrow_mut().failures.entry(error.code().as_str()).or_default() +=
@@ -223,8 +222,7 @@ impl Exporter {
     /// # Errors
     /// For labels and names that can't be used.
     pub(super) fn add_totals(&self, scrape: &mut Scrape) -> tallyfold::Result<()> {
-        let ledger: Ref<'_, Ledger> = self.ledger.borrow();
-        ledger.add_to(scrape, &self.labels, self.stem.as_deref())
+        self.ledger.borrow().add_to(scrape, &self.labels, self.stem.as_deref())
     }
 
     /// Adds the exporter's own metrics to a scrape.
