@@ -262,8 +262,12 @@ fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &Stat
     // Counts are judged only after they have settled, so a later check may report a finding that began before `now`.
     let judged = check.state.judged().map_or(now, |judged| judged.min(now));
     check.state.incidents = following.kept(judged);
+    // Without a previous check, no incident was missed.
+    if before.judged().is_some() {
+        following.mark_missed();
+    }
     following.follow(&mut check.findings, over, |one| has_fired(one) && one.provisional);
-    check.incidents = following.shown(before.judged().is_some());
+    check.incidents = following.shown();
     let mut held = BTreeSet::new();
     for incident in &mut check.incidents {
         if incident.is_held(now) || incident.is_silenced_to_its_end() {

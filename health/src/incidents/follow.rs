@@ -117,11 +117,11 @@ impl Following {
     }
 
     /// Returns the position of the incident that a finding belongs to: an open incident that has the finding or that the finding
-    /// fits, or else an incident that ended shortly before. If there are several, it returns the best fit, and among equals the
+    /// fits, or else an incident that ended shortly before. Missed incidents are left out. If there are several, it returns the best fit, and among equals the
     /// latest.
     fn incident_of(&self, finding: &Finding) -> Option<usize> {
         let part = IncidentPart::of(finding);
-        let all = || self.all.iter().enumerate();
+        let all = || self.all.iter().enumerate().filter(|(_, one)| !one.missed);
         let select = |is_open: bool| {
             all().filter(move |(_, one)| (one.status != Status::Resolved) == is_open)
         };
@@ -165,14 +165,19 @@ impl Following {
         kept
     }
 
-    /// Returns the incidents that are open or ended in this check. Without a previous check, no incident was missed.
-    pub(crate) fn shown(self, has_previous: bool) -> Vec<Incident> {
-        let Self { mut all, over, open } = self;
-        all.retain(|one| !over.contains(&one.id));
-        for one in &mut all {
+    /// Marks the incidents that began, or came back, and ended in this check. Findings that follow can't reopen them: receivers are
+    /// notified of their ends, even if counts that may still change look bad again.
+    pub(crate) fn mark_missed(&mut self) {
+        for one in &mut self.all {
             let is_over = one.status == Status::Resolved;
-            one.missed = has_previous && is_over && !open.contains(&one.id);
+            one.missed = is_over && !self.over.contains(&one.id) && !self.open.contains(&one.id);
         }
+    }
+
+    /// Returns the incidents that are open or ended in this check.
+    pub(crate) fn shown(self) -> Vec<Incident> {
+        let Self { mut all, over, .. } = self;
+        all.retain(|one| !over.contains(&one.id));
         all
     }
 }
@@ -183,7 +188,7 @@ impl Following {
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
     let mut following = Following::of(Vec::new());
     following.follow(findings, over, |_| true);
-    let mut all = following.shown(false);
+    let mut all = following.shown();
     all.sort_by(|one, other| (one.fired, &one.id).cmp(&(other.fired, &other.id)));
     all
 }

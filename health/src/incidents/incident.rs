@@ -36,7 +36,8 @@ pub struct Incident {
     pub until: Timestamp,
     /// The identifier of the part that explains more of the other parts than any other one.
     pub headline: String,
-    /// The sentence of the headline, with the names of the other findings.
+    /// The sentence of the headline, with the names of the other findings. If the incident came back, these are the findings since
+    /// then.
     pub sentence: String,
     /// Whether silences cover all parts that are not over, or the incident is acknowledged or silenced.
     pub silenced: bool,
@@ -310,7 +311,13 @@ impl Incident {
             () => Status::Resolved,
         };
         let is_over = self.status == Status::Resolved;
-        let is_shown = |part: &&IncidentPart| is_over || part.status != Status::Resolved;
+        let is_reopened = |event: &&IncidentEvent| event.change == IncidentChange::Reopened;
+        let reopened = self.history.iter().rfind(is_reopened).map(|event| event.at);
+        let newest = self.parts.iter().map(|part| part.until).max();
+        let is_shown = |part: &&IncidentPart| match is_over {
+            true => reopened.min(newest).is_none_or(|at| at <= part.until),
+            false => part.status != Status::Resolved,
+        };
         let shown: Vec<&IncidentPart> = self.parts.iter().filter(is_shown).collect();
         self.silenced = shown.iter().all(|part| part.silenced);
         self.provisional = shown.iter().all(|part| part.provisional);

@@ -116,7 +116,7 @@ fn check(
     assert!(kept.iter().all(Incident::is_valid));
     let json = serde_json::to_string(&kept).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Incident>>(&json).unwrap(), kept);
-    (kept, following.shown(false))
+    (kept, following.shown())
 }
 
 /// Returns the identifiers of the parts of each incident.
@@ -272,6 +272,41 @@ fn a_finding_that_comes_back_soon_reopens_its_incident() {
     assert_eq!(soon[0].status, Status::Firing);
     let late = again(8 + 6 * 4 + 2);
     assert_ne!(late[0].id, id);
+}
+
+/// The incident's sentence is about the time since it came back, also once it is over again.
+#[test]
+fn the_end_of_an_incident_that_came_back_is_not_about_its_first_episode() {
+    let (wide, narrow) = (fails("S3", 4), pair("web", "S3", 4));
+    let (state, _) = check(&[], 4, &[wide.clone(), narrow.clone()]);
+    let (state, _) = check(&state, 10, &[over(&wide, 8), over(&narrow, 8)]);
+    let again = pair("web", "S3", 14);
+    let (state, shown) = check(&state, 14, std::slice::from_ref(&again));
+    assert_eq!(shown[0].sentence, again.sentence);
+    let (_, shown) = check(&state, 20, &[over(&again, 18)]);
+    assert_eq!((shown.len(), shown[0].status), (1, Status::Resolved));
+    assert_eq!((&shown[0].headline, &shown[0].sentence), (&again.id, &again.sentence));
+    assert_eq!(shown[0].since, at(3));
+}
+
+/// A missed incident ends, although counts that may still change look bad again. Once they have settled, they reopen it.
+#[test]
+fn provisional_counts_do_not_reopen_a_missed_incident() {
+    let provisional = Finding { provisional: true, ..fails("S3", 14) };
+    let mut following = Following::of(Vec::new());
+    let mut findings = [over(&fails("S3", 4), 8), provisional.clone()];
+    following.follow(&mut findings, &[Some(at(8)), None], |one| !one.provisional);
+    let state = following.kept(at(8));
+    following.mark_missed();
+    following.follow(&mut findings, &[Some(at(8)), None], |one| one.provisional);
+    let shown = following.shown();
+    let is = |one: &Incident| (one.status, one.missed, one.provisional);
+    let all: Vec<_> = shown.iter().map(is).collect();
+    assert_eq!(all, [(Status::Resolved, true, false), (Status::Firing, false, true)]);
+    assert_ne!(shown[0].id, shown[1].id);
+    assert_eq!(shown[0].sentence, findings[0].sentence);
+    let (_, again) = check(&state, 14, &[fails("S3", 14)]);
+    assert_eq!((again.len(), &again[0].id), (1, &shown[0].id));
 }
 
 #[test]
