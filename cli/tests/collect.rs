@@ -41,6 +41,32 @@ fn a_checkpoint_keeps_the_steps_that_are_shown() {
     assert_eq!(run("windows", &[]).0, hours);
 }
 
+/// Both kinds of checkpoints: with every window, and with the steps that are shown.
+#[test]
+fn the_damaged_segment_of_a_checkpoint_is_named() {
+    let service = Service::start();
+    for keep in [&[][..], &["--keep", "windows"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        let own = ["collect", "--window", "15m", "--by-window", "1h", "--checkpoint", path];
+        let run = |more: &[&str]| service.tallyfold(&[&own, more].concat()).output().unwrap();
+        let middle = [&["--from", FROM, "--to", "2025-03-01T03:00:00Z"], keep].concat();
+        ends(&run(&middle), 0);
+        let whole = [&["--from", FROM, "--to", UNTIL], keep].concat();
+        ends(&run(&whole), 0);
+        for damaged in ["segment-00001.json", "segment-00000.json"] {
+            let damaged = folder.path().join(damaged);
+            let text = fs::read_to_string(&damaged).unwrap();
+            fs::write(&damaged, &text[..text.len() / 2]).unwrap();
+            let refused = run(&["--from", FROM, "--to", UNTIL]);
+            ends(&refused, 2);
+            let error = stderr(&refused);
+            assert!(error.contains(damaged.to_str().unwrap()), "{error}");
+            assert!(!error.contains("--keep"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_checkpoint_that_is_a_file_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -46,7 +46,11 @@ fn a_label_named_cluster_is_refused() {
             let clusters = [("eu", ""), ("us", more)];
             let output = service.clusters(folder.path(), &clusters, arguments).output().unwrap();
             ends(&output, 2);
-            assert!(stderr(&output).contains("the name of the cluster"), "{}", stderr(&output));
+            assert!(
+                stderr(&output).contains("the label cluster contains the cluster's name"),
+                "{}",
+                stderr(&output)
+            );
         }
     }
 }

@@ -665,7 +665,7 @@ fn an_alertmanager_gets_firing_alerts_in_each_run_and_the_ends_of_alerts() {
     assert_eq!(
         ends,
         [
-            ["rule a", "critical", "2026-01-01T03:00:00Z"],
+            ["rule a", "critical", "2026-01-01T04:00:00Z"],
             ["rule b", "critical", "2026-01-01T01:00:00Z"],
             // The alert has no finding, for example because its rule was removed, so it ends now.
             ["rule c", "critical", "2026-01-01T02:00:00Z"],
@@ -751,6 +751,19 @@ fn opsgenie_creates_an_alert_and_closes_it_by_its_alias() {
     );
     assert!(closed["note"].is_string() && closed.get("message").is_none());
     assert!(over.notified.to_json().len() < begun.notified.to_json().len());
+
+    // The query of an address stays at its end.
+    for url in ["https://gateway.example/?key=1", "https://gateway.example/v2/alerts/?key=1"] {
+        let team = receiver(ReceiverKind::Opsgenie, |options| {
+            options.url = Some(url.to_owned());
+            options.headers = genie_key();
+        });
+        let begun = run(&[firing("a")], team.clone(), &Notified::default(), accepted());
+        assert_eq!(begun.sent[0].0, "https://gateway.example/v2/alerts?key=1");
+        let over = run(&[], team, &begun.notified, accepted());
+        let close = "close?identifierType=alias&key=1";
+        assert_eq!(over.sent[0].0, format!("https://gateway.example/v2/alerts/{alias}/{close}"));
+    }
 }
 
 #[test]

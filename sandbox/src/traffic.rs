@@ -266,7 +266,11 @@ impl Combination {
         let mut reason = self.reasons[usize::from(hash.is_multiple_of(8))];
         match change {
             Some(Change::Errors(rate)) => error_rate = rate,
-            Some(Change::Filtered(rate, place)) => (filter_rate, reason) = (rate, place),
+            Some(Change::Filtered(rate, place)) => {
+                // A filtered event is not attempted, so it can't fail either.
+                error_rate = error_rate * (ONE - rate) / (ONE - filter_rate);
+                (filter_rate, reason) = (rate, place);
+            }
             Some(Change::Counted(part)) => events = (events * part) >> 16,
             None => {}
         }

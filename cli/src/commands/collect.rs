@@ -249,14 +249,19 @@ impl Job {
             Some(folder) => Keeper::open(folder).await?,
             None => Keeper::default(),
         };
+        let first = collect.wanted();
         if let Err(refused) = keeper.load(&mut collect) {
-            if !self.is_usual || self.options.keep == Keep::Windows {
+            let keeps_windows = self.options.keep == Keep::Windows;
+            if !self.is_usual || keeps_windows || collect.wanted() != first {
                 return Err(refused);
             }
             // An earlier run may have kept every window in the checkpoint. Steps can be added up from these windows.
             self.options.keep = Keep::Windows;
             collect = session.machine.collect(self.options)?;
-            keeper.load(&mut collect)?;
+            keeper.load(&mut collect).map_err(|error| match collect.wanted() == first {
+                true => refused,
+                false => error,
+            })?;
         }
         let is_stopped = tokio::select! {
             ended = gather(session, &mut collect, &mut keeper, |now| {

@@ -9,7 +9,6 @@ use toml_writer::ToTomlValue;
 
 use super::keys::{Form, Key, Section, example_of, keys, toml_name};
 use crate::arguments::declared::{described, written};
-use crate::output::safe::wrapped;
 
 /// The maximum width of wrapped descriptions, without the `# ` in front.
 const WIDTH: usize = 100;
@@ -143,9 +142,7 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
         (Section::Receiver(kind), "url") => kind.usual_url().map(|url| url.to_toml_value()),
         _ => None,
     });
-    for line in wrapped(&doc, WIDTH) {
-        text.push_str(&format!("# {line}\n"));
-    }
+    wrap(text, &doc);
     let value = default.unwrap_or_else(|| example_in(section, key.name).to_owned());
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
@@ -250,6 +247,20 @@ fn example(name: &str) -> &'static str {
         "routing_key" => r#"{ env = "PAGERDUTY_KEY" }"#,
         _ => r#""""#,
     }
+}
+
+/// Wraps a text, and adds it as comment lines.
+fn wrap(text: &mut String, doc: &str) {
+    let mut line = String::new();
+    for word in doc.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + word.chars().count() > WIDTH {
+            text.push_str(&format!("#{line}\n"));
+            line.clear();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&format!("#{line}\n"));
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(crate) struct NotifyFlags {
     /// A file with the message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{message}}"}]
     #[arg(long, value_name = "FILE", requires = "webhook")]
     template: Option<PathBuf>,
-    /// How long an Alertmanager keeps an alert that is not sent again [default: four times the longest window of the rules, at least 1h]
+    /// How long an Alertmanager keeps an alert that is not sent again [default: four times the longest window of the rules, at least 2h]
     #[arg(long, value_name = "TIME", requires = "alertmanager")]
     alert_for: Option<String>,
     /// A header for a receiver given by its address, with the value in an environment variable: authorization=VARIABLE
@@ -69,14 +69,20 @@ impl Args for Targets {
     fn augment_args(command: Command) -> Command {
         ReceiverKind::ALL.iter().fold(command, |command, kind| {
             let (name, about) = (kind.as_str(), kind.about());
+            // A section contains the routing key, for which there is no flag.
+            let needs_section = kind.own_options().contains(&"routing_key");
+            let (value, address) = match needs_section {
+                true => ("NAME", ""),
+                false => ("URL|NAME", "an address or as "),
+            };
             command.arg(
                 Arg::new(name)
                     .long(name)
-                    .value_name("URL|NAME")
+                    .value_name(value)
                     .action(ArgAction::Append)
                     .help_heading(HEADING)
                     .help(format!(
-                        "Notifies {about}, given as an address or as the NAME of a section [{name}.NAME]; may be repeated"
+                        "Notifies {about}, given as {address}the NAME of a section [{name}.NAME]; may be repeated"
                     )),
             )
         })
@@ -150,8 +156,13 @@ impl Notifier {
         rules: &Rules,
         stderr: &Rc<Stderr>,
     ) -> Result<Self> {
-        let named = flags.targets.0.iter();
-        let named: Vec<Named> = named
+        let targets = &flags.targets.0;
+        let mut places = targets.iter().enumerate();
+        if let Some((_, (kind, _))) = places.find(|(place, own)| targets[..*place].contains(own)) {
+            return Err(Failure::usage(format!("--{kind}: the same receiver is given twice")));
+        }
+        let named: Vec<Named> = targets
+            .iter()
             .map(|(kind, target)| flags.named(*kind, target, settings))
             .collect::<Result<_>>()?;
         let addresses = named.iter().filter(|one| one.name.is_none()).count();
@@ -297,7 +308,7 @@ impl NotifyFlags {
         let Some(written) = &self.alert_for else {
             let windows = rules.needs().into_iter().map(|need| need.window_s);
             let seconds = windows.max().unwrap_or_default().saturating_mul(4);
-            return Ok(seconds.max(3_600).saturating_mul(1_000));
+            return Ok(seconds.max(7_200).saturating_mul(1_000));
         };
         length("--alert-for", written, "such as 1h", 1)
     }

@@ -78,15 +78,19 @@ impl ReceiverKind {
             // Keeps a slash at the end, because some receivers treat an address with and without it as different addresses.
             return url.to_owned();
         }
-        let url = url.trim_end_matches('/');
-        let (base, query) = match url.split_once('?') {
-            Some((base, query)) => (base, format!("?{query}")),
-            None => (url, String::new()),
-        };
-        match base.ends_with(path) {
-            true => format!("{base}{query}"),
-            false => format!("{base}{path}{query}"),
-        }
+        let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+        let base = base.trim_end_matches('/');
+        let path = if base.ends_with(path) { "" } else { path };
+        format!("{base}{path}{query}")
+    }
+}
+
+/// Adds a path, which may have a query, to an address: before the query of the address.
+pub(crate) fn extended(url: &str, path: &str) -> String {
+    match url.split_once('?') {
+        Some((base, query)) if path.contains('?') => format!("{base}{path}&{query}"),
+        Some((base, query)) => format!("{base}{path}?{query}"),
+        None => format!("{url}{path}"),
     }
 }
 

@@ -10,7 +10,7 @@ use tallyfold::sending::{Delivery, Push, PushOptions, PushStep, Source};
 use tallyfold::{Code, Error, Now, Result, Secret, Timestamp};
 
 use super::alert::{Alert, Alerts, Current, Found, MISSED_MS};
-use super::kinds::{Notice, ReceiverKind, Writer};
+use super::kinds::{Notice, ReceiverKind, Writer, extended};
 use super::options::{NotifyOptions, ReceiverOptions};
 
 /// The default name of the cluster in a notice.
@@ -353,7 +353,7 @@ impl Notifications {
             .receiver
             .push
             .clone()
-            .url(format!("{}{path}", busy.receiver.push.url))
+            .url(extended(&busy.receiver.push.url, &path))
             .patience_ms(self.options.patience_ms)
             .seed(self.options.seed);
         match Push::new(posted, &options) {

@@ -46,7 +46,7 @@ impl fmt::Debug for ReceiverOptions {
 const PATIENCE_MS: u64 = 5_000;
 
 /// How long an Alertmanager keeps an alert, by default.
-const ALERT_FOR_MS: u64 = 3_600_000;
+const ALERT_FOR_MS: u64 = 7_200_000;
 
 tallyfold::options! {
     /// What is added to alerts, and how they are sent.

@@ -123,9 +123,9 @@ pub(super) fn with_progress(
     };
     let mut error = error.beginning(begin);
     error.add(match done {
-        0 => "; none was read",
-        _ if done as usize + failed == planned as usize => "; `partial` has the rest",
-        _ => "; `partial` has what was read",
+        0 => "; none was read".to_owned(),
+        _ if done as usize + failed == planned as usize => "; `partial` has the rest".to_owned(),
+        _ => format!("; `partial` has the {done} that were read"),
     });
     error
 }
