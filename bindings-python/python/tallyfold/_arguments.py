@@ -423,7 +423,7 @@ class NotifyArguments(TypedDict, total=False):
     alert_for: float
     """How long an Alertmanager keeps an alert that no later call sends again.
 
-    It should be longer than a few intervals between calls. In seconds. Default: `3,600`.
+    It should be longer than a few intervals between calls. In seconds. Default: `7,200`.
     """
     patience: float | None
     """How long to keep retrying when a receiver fails.

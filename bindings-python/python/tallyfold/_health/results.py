@@ -361,7 +361,9 @@ class Incident:
     headline: str
     """The identifier of the part that explains more of the other parts than any other one."""
     sentence: str
-    """The sentence of the headline, with the names of the other findings."""
+    """The sentence of the headline, with the names of the other findings. If the incident came
+    back, these are the findings since then.
+    """
     silenced: bool
     """Whether silences cover all parts that are not over, or the incident is acknowledged or
     silenced.

@@ -790,7 +790,10 @@ export interface Incident {
   readonly until: string;
   /** The identifier of the part that explains more of the other parts than any other one. */
   readonly headline: string;
-  /** The sentence of the headline, with the names of the other findings. */
+  /**
+   * The sentence of the headline, with the names of the other findings. If the incident came back,
+   * these are the findings since then.
+   */
   readonly sentence: string;
   /**
    * Whether silences cover all parts that are not over, or the incident is acknowledged or
@@ -1382,7 +1385,7 @@ export interface NotifyArguments {
   /**
    * How long an Alertmanager keeps an alert that no later call sends again.
    *
-   * It should be longer than a few intervals between calls. In milliseconds. Default: `3,600,000`.
+   * It should be longer than a few intervals between calls. In milliseconds. Default: `7,200,000`.
    */
   readonly alertForMs?: number | undefined;
   /**
