@@ -482,7 +482,14 @@ export abstract class Groups extends View {
     this.#trends?.draw(seen.map((row) => row.dimensions[this.dimension]));
     const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
     // What the cells of a row depend on, next to its counts. After a sort, rows that stay at their places are not rendered.
-    const looks = [this.unit, this.#most, this.#trends, this.#changes, this.#isCompared, this.formats];
+    const looks = [
+      this.unit,
+      this.#most,
+      this.#trends,
+      this.#changes,
+      this.#isCompared,
+      this.formats,
+    ];
     const space = (px: number) =>
       px > 0 ? html`<tr aria-hidden="true" .style=${`height:${px}px`}></tr>` : nothing;
     return html`
@@ -515,10 +522,10 @@ export abstract class Groups extends View {
             ${repeat(
               seen,
               (row, at) => (isMany ? row.dimensions[this.dimension] : at),
-              (row, at) => html`<tr aria-rowindex=${from + at + 2}>${guard(
-                [row, ...looks],
-                () => this.#cells(row),
-              )}</tr>`,
+              (row, at) =>
+                html`<tr aria-rowindex=${from + at + 2}>${guard([row, ...looks], () =>
+                  this.#cells(row),
+                )}</tr>`,
             )}
             ${space((limit - to) * ROW_PX)}
           </tbody>
@@ -672,7 +679,11 @@ export abstract class Groups extends View {
       return said("muted", share(rate), before);
     }
     const change = row.delta[this.#main];
-    return said(change > 0n ? "up" : change < 0n ? "down" : "muted", delta(change), `${before} last week`);
+    return said(
+      change > 0n ? "up" : change < 0n ? "down" : "muted",
+      delta(change),
+      `${before} last week`,
+    );
   }
 
   readonly #showAll = () => {
