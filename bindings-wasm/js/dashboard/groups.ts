@@ -114,6 +114,7 @@ export abstract class Groups extends View {
       background: var(--surface);
     }
     thead button {
+      position: relative;
       min-height: 0;
       width: 100%;
       padding: 6px 0;
