@@ -11,7 +11,7 @@ import { type CoreVisibleRows, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import { type BytesOf, bytesOf } from "./client/bytes_of.js";
 import type { Client } from "./client/client.js";
-import { onAbort } from "./http/abort.js";
+import { awaited, onAbort } from "./http/abort.js";
 import { ErrorLog } from "./http/error_log.js";
 import { Full, Shared, Turns } from "./http/turns.js";
 import { Handle } from "./loading/handle.js";
@@ -409,21 +409,31 @@ class PageServer {
     const { signal } = leaving;
     if (rows) onAbort(signal, () => rows.release());
     const since = this.#bytesOf.failures();
-    // Only one call of the range at a time waits in a line with calls of other visitors.
-    const inLine = new Turns(1, Number.POSITIVE_INFINITY);
+    // Only one call of the range at a time waits in a line with calls of other visitors. Calls of one request may wait for a
+    // promise even in a Worker, where `Turns` look only every few milliseconds.
+    let last = Promise.resolve();
     const turn: Turn = {
       isOfRange: true,
-      take: (signal, ask) =>
-        inLine.take(signal, (leave) =>
-          this.#rangesInLine.take(signal, (leaveRanges) => {
+      take: async (signal, ask) => {
+        const before = last;
+        let leave = (): void => {};
+        last = new Promise((resolve) => {
+          leave = resolve;
+        });
+        try {
+          await awaited(before, signal);
+          return await this.#rangesInLine.take(signal, (leaveRanges) => {
             const work = () => {
               leave();
               leaveRanges();
               return ask(since);
             };
             return this.#turns.take(signal, work, true);
-          }),
-        ),
+          });
+        } finally {
+          leave();
+        }
+      },
     };
     const begun = new Map<MetricsQuestion, Promise<Found>>();
     const find = (window: MetricsQuestion): Promise<Found> => {
