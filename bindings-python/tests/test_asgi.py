@@ -1283,3 +1283,82 @@ def test_work_for_a_range_ends_when_its_visitor_leaves() -> None:
         assert (hanging, most) == (0, 3)
 
     run(test)
+
+
+class Counted(httpx2.AsyncBaseTransport):
+    """A service that answers one call each time that `answers` is released."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox) -> None:
+        self._inner = sandbox.async_transport()
+        self.answers = asyncio.Semaphore(0)
+        self.starts: list[str] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if "analytics" in str(request.url):
+            self.starts.append(json.loads(request.content)["start"][:16])
+            await self.answers.acquire()
+        return await self._inner.handle_async_request(request)
+
+    async def calls_before(self, task: "asyncio.Task[Any]") -> int:
+        """Answers one call after the other until a task ends, and gives how many that were."""
+        for calls in range(1000):
+            # Nothing waits for time, so this is long enough for whatever can happen.
+            for _ in range(300):
+                await asyncio.sleep(0)
+            if task.done():
+                return calls
+            self.answers.release()
+        raise AssertionError
+
+
+def hours(day: int) -> str:
+    return ranged(start=f"2026-01-{day:02}T00:00:00Z", end=f"2026-01-{day + 1:02}T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2026-02-01T00:00:00Z", "2026-02-01T00:15:00Z"),
+        # The eighth window of a range, which waits for it, too.
+        ("2026-01-25T01:45:00Z", "2026-01-25T02:00:00Z"),
+    ],
+)
+def test_ranges_do_not_delay_a_single_request_however_many_there_are(start: str, end: str) -> None:
+    async def test() -> None:
+        service = Counted(tallyfold.Sandbox(seed=1))
+        client = client_of(tallyfold.Sandbox(seed=1), transport=service)
+        app = PageServer(client, allow, concurrency=2, queue=1)
+        ranges = [asyncio.create_task(get(app, hours(day))) for day in range(1, 26)]
+        await until(lambda: len(service.starts) == 2)
+        for _ in range(300):
+            await asyncio.sleep(0)
+        body = {"start": start, "end": end, "dimensions": ["integration", "reason"]}
+        single = asyncio.create_task(post(app, PATH, body))
+        # Two calls were under way, two of ranges were in line, and one is its own.
+        assert await service.calls_before(single) <= 5
+        assert single.result().status_code == 200
+        for task in ranges:
+            task.cancel()
+        await asyncio.gather(*ranges, return_exceptions=True)
+
+    run(test)
+
+
+def test_a_range_waits_for_one_window_of_each_other_range() -> None:
+    async def test() -> None:
+        service = Counted(tallyfold.Sandbox(seed=1))
+        client = client_of(tallyfold.Sandbox(seed=1), transport=service)
+        app = PageServer(client, allow, concurrency=4)
+        ranges = [asyncio.create_task(get(app, hours(day))) for day in range(1, 6)]
+        await until(lambda: len(service.starts) == 4)
+        ranges.append(asyncio.create_task(get(app, hours(6))))
+        for _ in range(40):
+            service.answers.release()
+        await until(lambda: len(service.starts) >= 40)
+        for task in ranges:
+            task.cancel()
+        await asyncio.gather(*ranges, return_exceptions=True)
+        # Four calls were under way, four were in line, and each of the five ranges sent one more.
+        assert service.starts.index("2026-01-06T00:00") <= 4 + 4 + 5
+
+    run(test)

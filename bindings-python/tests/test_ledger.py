@@ -167,6 +167,12 @@ def filled(sandbox: tallyfold.Sandbox, ledger: tallyfold.Ledger) -> None:
             ledger.add(revision, revisions.state())
 
 
+def until(text: str) -> list[Any]:
+    """The gauge with the end of the newest window, as a scrape has it."""
+    families = parsed(text)  # type: ignore[no-untyped-call]
+    return [family for family in families if family.name.endswith("_settled_until_seconds")]
+
+
 def test_a_registry_shows_the_totals(day: tallyfold.Sandbox) -> None:
     ledger = tallyfold.Ledger()
     registry = CollectorRegistry()
@@ -177,6 +183,12 @@ def test_a_registry_shows_the_totals(day: tallyfold.Sandbox) -> None:
     assert found == values(ledger.openmetrics({"cluster": "eu-1"}))
     assert len(found) == 6
     assert sum(found.values()) == 2 * 78
+    assert until(scraped(registry)) == until(ledger.openmetrics({"cluster": "eu-1"})) != []
+    labelled = CollectorRegistry()
+    labelled.register(ledger.collector({"cluster": "eu-1", "zone": ""}, name="ours"))
+    assert until(scraped(labelled)) == until(
+        ledger.openmetrics({"cluster": "eu-1", "zone": ""}, name="ours")
+    )
     named = CollectorRegistry()
     named.register(ledger.collector(name="ours"))
     assert {name for name, _ in values(scraped(named))} == {

@@ -267,14 +267,28 @@ def test_of_two_tasks_one_sends(two: Any, tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="speaks of pipes")
-def test_a_cancelled_push_ends_after_its_file(two: Any, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("kind", ["pipe", "folder", "/dev/zero", "/dev/full"])
+def test_only_a_regular_file_holds_a_state(kind: str, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    for make in (tallyfold.Ledger, lambda path: tallyfold.Outbox(path, "influx")):
+        with pytest.raises(tallyfold.ConfigError, match="is not a regular file") as refused:
+            make(path)
+        assert (refused.value.code, refused.value.argument) == ("invalid_argument", "path")
+
+
+def test_a_cancelled_push_ends_after_its_file(
+    two: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "outbox.json"
     outbox = tallyfold.Outbox(path, "influx")
     outbox.put(*two[0])
     before = path.read_bytes()
-    path.unlink()
-    # What is written to it waits for somebody who reads.
-    os.mkfifo(path)
+    may_store = threading.Event()
+    monkeypatch.setattr(os, "fsync", lambda _: may_store.wait(60))
 
     async def main() -> None:
         receiver = Receiver()
@@ -289,14 +303,14 @@ def test_a_cancelled_push_ends_after_its_file(two: Any, tmp_path: pathlib.Path) 
         is_over = task.done()
         with pytest.raises(tallyfold.ConfigError) as refused:
             outbox.put(*two[1])
-        written = await asyncio.to_thread(path.read_bytes)
         assert not is_over
+        assert path.read_bytes() == before
+        may_store.set()
         assert "under way" in str(refused.value)
         with pytest.raises(asyncio.CancelledError):
             await task
         assert receiver.seen == 1
-        path.unlink()
-        assert written != before
+        assert path.read_bytes() != before
         assert await outbox.async_push(URL, transport=httpx2.MockTransport(taken)) is not None
 
     def taken(_: httpx2.Request) -> httpx2.Response:

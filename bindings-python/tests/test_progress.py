@@ -121,10 +121,29 @@ def test_a_wait_for_the_service_is_shown() -> None:
 
 @pytest.mark.parametrize(
     ("options", "before"),
-    [("progress=False,", ""), ("", 'sys.modules["rich"] = None'), ("", "sys.stderr = None")],
+    [
+        ("progress=False,", ""),
+        ("", 'sys.modules["rich"] = None'),
+        ("", "sys.stderr = None"),
+        ("", "import types; sys.stderr = types.SimpleNamespace(flush=int)"),
+        ("progress=True,", "import io; sys.stderr = io.StringIO(); sys.stderr.close()"),
+    ],
 )
 def test_a_terminal_gets_none_where_it_is_not_wanted(options: str, before: str) -> None:
     assert on_a_terminal(script(options, before=before)) == ("", 0)
+
+
+def test_a_collect_outlasts_its_terminal() -> None:
+    before = """
+import os, pty
+terminal, end = pty.openpty()
+sys.stderr = open(end, "w")
+ends = [terminal]
+"""
+    command = script("on_progress=lambda _: ends and os.close(ends.pop()),", before=before)
+    command[-1] += "print('finished', ends)"
+    run = subprocess.run(command, capture_output=True, check=False)
+    assert run.stdout == b"finished []\n"
 
 
 def test_a_bar_that_is_wanted_needs_rich() -> None:

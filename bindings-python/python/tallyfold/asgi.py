@@ -214,7 +214,7 @@ class PageServer:
             ago, so that its counts may still change.
         concurrency: how many calls to the service may be under way at the same time.
         queue: how many calls may wait for their turn. Further requests get status 503 with
-            `Retry-After`.
+            `Retry-After`. Calls for the windows of ranges don't count, and are not refused.
         memory_bytes: how many bytes of responses are kept in memory.
 
     Raises:
@@ -258,9 +258,10 @@ class PageServer:
         self._authorize = authorize
         self._store = store
         self._options = options
-        self._concurrency = concurrency
         self._turns = asyncio.Semaphore(concurrency)
         self._waiting = 0
+        # Limits how many calls of all ranges wait in the same line as single requests.
+        self._ranges_in_line = asyncio.Semaphore(concurrency)
         self._kept = _Kept(memory_bytes)
         self._under_way: dict[str, _Shared] = {}
         self._saving: set[asyncio.Task[None]] = set()
@@ -332,7 +333,9 @@ class PageServer:
             return failed_answer(error.code, error.status, str(error), error.retry_after, None)
         try:
             if kind == "token":
-                token, seconds = await self._driven(self._client._machine.token(*asked))  # noqa: SLF001
+                call = self._client._machine.token(*asked)  # noqa: SLF001
+                async with self._turn() as since:
+                    token, seconds = await self._driven(call, since)
                 return good_answer(
                     json.dumps({"accessToken": token, "expiresIn": seconds}).encode()
                 )
@@ -341,7 +344,8 @@ class PageServer:
                 return _Range(self, windows, key, permission)
             if kind == "audit_logs":
                 logs = self._client._machine.audit_logs(*asked)  # noqa: SLF001
-                return (await self._asked(logs))[0]
+                async with self._turn() as since:
+                    return (await self._asked(logs, since))[0]
             window = cast("_Window", (kind, asked, keeping))
             return (await self._visible(window, permission))[0]
         except _BusyError:
@@ -376,16 +380,17 @@ class PageServer:
     ) -> _Found:
         """Returns the answer that is kept, or the answer of the call under way or of a new call.
 
-        The windows of a range have their own `limit`. Their calls are not refused if the queue is
-        full, but wait as long as necessary.
+        The window of a range has a `limit`. Its call is not refused if the queue is full, but waits
+        as long as necessary. A single request shares this call only if it need not wait for a turn
+        any more, because the range may have many windows before this one.
         """
         if kept := self._kept.get(key, _seconds()):
             return kept
         shared = self._under_way.get(key)
-        if shared is None:
+        if shared is None or (limit is None and shared.waits_in_range):
             call = getattr(self._client._machine, metric)(*asked)  # noqa: SLF001
             found = self._found(key, call, is_settled=is_settled, limit=limit)
-            shared = self._under_way[key] = _Shared(asyncio.create_task(found))
+            shared = self._under_way[key] = _Shared(asyncio.create_task(found), limit)
             shared.task.add_done_callback(lambda _: self._ended(key, shared))
         try:
             return await shared.result()
@@ -406,7 +411,11 @@ class PageServer:
         if stored is not None:
             answer = good_answer(stored)
         else:
-            answer, table = await self._asked(call, limit)
+            async with self._turn(limit) as since:
+                # A single request may have overtaken the call of a range.
+                if limit is not None and (kept := self._kept.get(key, _seconds())):
+                    return kept
+                answer, table = await self._asked(call, since)
             # The table considers the service's clock, too, because this machine's may be ahead.
             is_settled = not table.provisional
         until = float("inf") if is_settled else _seconds() + self._provisional
@@ -418,37 +427,46 @@ class PageServer:
             saving.add_done_callback(self._saving.discard)
         return answer, is_settled
 
-    async def _asked(self, call: Call[Any], limit: "_Limit | None" = None) -> tuple[Answer, Any]:
+    async def _asked(self, call: Call[Any], since: int) -> tuple[Answer, Any]:
         """Drives a call. Returns the body from the service as an answer, and the call's output."""
         copying = _Copying(call)
-        output = await self._driven(cast("Call[Any]", copying), limit)
+        output = await self._driven(cast("Call[Any]", copying), since)
         return good_answer(b"".join(copying.pieces)), output
 
-    async def _driven(self, call: Call[T], limit: "_Limit | None" = None) -> T:
-        """Drives a call when it is its turn, and without waiting for a service that is down."""
-        call._fail_fast(self._failures if limit is None else limit.since)  # noqa: SLF001
-        async with contextlib.AsyncExitStack() as turns:
-            if limit is not None:
-                await turns.enter_async_context(limit.turns)
-                await self._turns.acquire()
-            else:
-                await self._turn()
-            turns.callback(self._turns.release)
-            return await self._client._run(call)  # noqa: SLF001
+    async def _driven(self, call: Call[T], since: int) -> T:
+        """Drives a call, without waiting for a service that is down."""
+        call._fail_fast(since)  # noqa: SLF001
+        return await self._client._run(call)  # noqa: SLF001
 
     @property
     def _failures(self) -> int:
         """How many requests of the client have failed temporarily, for `Call._fail_fast`."""
         return self._client._machine._failures()  # noqa: SLF001
 
-    async def _turn(self) -> None:
-        if self._turns.locked() and self._waiting >= self._queue:
-            raise _BusyError
-        self._waiting += 1
+    @contextlib.asynccontextmanager
+    async def _turn(self, limit: "_Limit | None" = None) -> AsyncIterator[int]:
+        """Waits for a turn, and yields what `_failures` was when the visitor began to wait.
+
+        Each range sends one call at a time to wait, and only a few calls of all ranges wait in the
+        same line as single requests. So these wait no longer, however many ranges there are.
+        """
+        since = self._failures if limit is None else limit.since
+        if limit is not None:
+            async with limit.waiting, self._ranges_in_line:
+                await self._turns.acquire()
+            limit.has_turn = True
+        else:
+            if self._turns.locked() and self._waiting >= self._queue:
+                raise _BusyError
+            self._waiting += 1
+            try:
+                await self._turns.acquire()
+            finally:
+                self._waiting -= 1
         try:
-            await self._turns.acquire()
+            yield since
         finally:
-            self._waiting -= 1
+            self._turns.release()
 
     def _noted(self, error: TallyfoldError) -> str:
         """Logs an error, and returns the reference that the page gets instead of the details."""
@@ -493,7 +511,8 @@ class _Range:
         self._permission = permission
         self._windows = windows
         self._key = key
-        self._limit = _Limit(asyncio.Semaphore(server._concurrency), server._failures)  # noqa: SLF001
+        self._waiting = asyncio.Lock()
+        self._since = server._failures  # noqa: SLF001
         self._begun: dict[int, asyncio.Task[_Found]] = {}
 
     async def send(self, send: Send, headers: Mapping[str, str]) -> None:
@@ -532,7 +551,8 @@ class _Range:
         task = self._begun.get(place)
         if task is None:
             visible = self._server._visible  # noqa: SLF001
-            found = visible(self._windows[place], self._permission, self._limit)
+            limit = _Limit(self._waiting, self._since)
+            found = visible(self._windows[place], self._permission, limit)
             task = self._begun[place] = asyncio.create_task(found)
         return task
 
@@ -584,14 +604,16 @@ class _Range:
             return window_lines(start, end, is_settled, body)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Limit:
-    """What the calls of a range have in common."""
+    """How a call of a range waits for its turn."""
 
-    turns: asyncio.Semaphore
-    """Limits how many calls of this range are under way at the same time."""
+    waiting: asyncio.Lock
+    """Only one call of the range at a time waits in a line with calls of other visitors."""
     since: int
     """How many requests of the client had failed when the range was requested."""
+    has_turn: bool = False
+    """Whether it need not wait any more."""
 
 
 class _BusyError(Exception):
@@ -601,9 +623,15 @@ class _BusyError(Exception):
 class _Shared:
     """A call to the service, and how many requests wait for its answer."""
 
-    def __init__(self, task: asyncio.Task[_Found]) -> None:
+    def __init__(self, task: asyncio.Task[_Found], limit: _Limit | None) -> None:
         self.task = task
         self.waiting = 0
+        self._limit = limit
+
+    @property
+    def waits_in_range(self) -> bool:
+        """Whether other windows of a range get their turn before this call."""
+        return self._limit is not None and not self._limit.has_turn
 
     async def result(self) -> _Found:
         """Waits for the answer. If a request that waits is cancelled, the others still get it."""

@@ -11,7 +11,7 @@ import { type CoreVisibleRows, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import { type BytesOf, bytesOf } from "./client/bytes_of.js";
 import type { Client } from "./client/client.js";
-import { onAbort, pause } from "./http/abort.js";
+import { awaited, onAbort } from "./http/abort.js";
 import { ErrorLog } from "./http/error_log.js";
 import { Full, Shared, Turns } from "./http/turns.js";
 import { Handle } from "./loading/handle.js";
@@ -157,8 +157,12 @@ interface Found {
   readonly answer?: KeptAnswer;
 }
 
-/** Runs a call to the service when it is its turn. `since` is the number of failed requests when the visitor began to wait. */
-type Turn = <T>(signal: AbortSignal, ask: (since: bigint) => Promise<T>) => Promise<T>;
+/** How a call to the service waits for its turn. */
+interface Turn {
+  readonly isOfRange: boolean;
+  /** Runs the call when it is its turn. `since` is the number of failed requests when the visitor began to wait. */
+  take<T>(signal: AbortSignal, ask: (since: bigint) => Promise<T>): Promise<T>;
+}
 
 /**
  * The maximum number of bytes in the body of a request. Real bodies have a few hundred. A longer body is read only until it
@@ -192,6 +196,8 @@ class PageServer {
   readonly #options: PagesArguments;
   readonly #provisionalMs: number;
   readonly #turns: Turns;
+  /** Limits how many calls of ranges wait in the same line as single requests, which then wait no longer if there are more ranges. */
+  readonly #rangesInLine: Turns;
   readonly #kept: Kept;
   /** The caller's function. Without it, errors go to the console. */
   readonly #onFailure: ((error: TallyfoldError, reference: string) => unknown) | undefined;
@@ -229,6 +235,7 @@ class PageServer {
     this.#options = options;
     this.#provisionalMs = provisionalMs as number;
     this.#turns = new Turns(concurrency as number, queue as number);
+    this.#rangesInLine = new Turns(concurrency as number, Number.POSITIVE_INFINITY);
     this.#kept = new Kept(memoryBytes as number);
   }
 
@@ -301,7 +308,10 @@ class PageServer {
     rows: VisibleHandle | undefined,
   ): Promise<Answer> {
     const since = this.#bytesOf.failures();
-    const turn: Turn = (signal, ask) => this.#turns.take(signal, () => ask(since));
+    const turn: Turn = {
+      isOfRange: false,
+      take: (signal, ask) => this.#turns.take(signal, () => ask(since)),
+    };
     switch (question.type) {
       case "metrics":
         return this.#visible(question, signal, turn, rows);
@@ -340,25 +350,39 @@ class PageServer {
       const kept = this.#kept.get(key, this.#nowMs());
       if (kept) return kept;
       const underWay = this.#underWay.get(key);
-      if (!underWay || underWay.isOver) break;
+      // A single request does not wait for a turn of a range, which may have many windows before this one.
+      if (!underWay || underWay.isOver || (underWay.waitsInRange && !turn.isOfRange)) break;
       const answer = await underWay.outcome(signal);
       if (answer) return answer;
       // The visitor whose request began that call has left, or found the queue full.
     }
-    const own = new Shared<KeptAnswer>();
+    const own = new Shared<KeptAnswer>(turn.isOfRange);
     this.#underWay.set(key, own);
     try {
-      return await own.by(signal, () => this.#asked(question, signal, turn));
+      return await own.by(signal, () => this.#asked(question, signal, turn, own));
     } finally {
       if (this.#underWay.get(key) === own) this.#underWay.delete(key);
     }
   }
 
-  async #asked(question: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<KeptAnswer> {
+  async #asked(
+    question: MetricsQuestion,
+    signal: AbortSignal,
+    turn: Turn,
+    own: Shared<KeptAnswer>,
+  ): Promise<KeptAnswer> {
     const { key, isSettled: isOld, metric } = question;
     const stored = isOld ? await this.#stored(key) : undefined;
-    const ask = (since: bigint) => this.#bytesOf.metrics(metric, question, signal, since);
-    const [body, isSettled] = stored ? [stored, true] : await turn(signal, ask);
+    let overtaking: KeptAnswer | undefined;
+    const ask = async (since: bigint): Promise<[Bytes, boolean]> => {
+      own.waitsInRange = false;
+      // A single request may have overtaken the call of a range.
+      overtaking = turn.isOfRange ? this.#kept.get(key, this.#nowMs()) : undefined;
+      if (overtaking) return [overtaking.body, overtaking.isSettled];
+      return this.#bytesOf.metrics(metric, question, signal, since);
+    };
+    const [body, isSettled] = stored ? [stored, true] : await turn.take(signal, ask);
+    if (overtaking) return overtaking;
     const answer = { ...good(body), body, isSettled };
     const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
     this.#kept.set(key, answer, until);
@@ -384,10 +408,33 @@ class PageServer {
     const forget = onAbort(visitor, () => leaving.abort(visitor.reason));
     const { signal } = leaving;
     if (rows) onAbort(signal, () => rows.release());
-    const limits = new Turns(this.#turns.most, Number.POSITIVE_INFINITY);
     const since = this.#bytesOf.failures();
-    const turn: Turn = (signal, ask) =>
-      limits.take(signal, () => this.#patiently(signal, () => ask(since)));
+    // Only one call of the range at a time waits in a line with calls of other visitors. Calls of one request may wait for a
+    // promise even in a Worker, where `Turns` look only every few milliseconds.
+    let last = Promise.resolve();
+    const turn: Turn = {
+      isOfRange: true,
+      take: async (signal, ask) => {
+        const before = last;
+        let leave = (): void => {};
+        last = new Promise((resolve) => {
+          leave = resolve;
+        });
+        try {
+          await awaited(before, signal);
+          return await this.#rangesInLine.take(signal, (leaveRanges) => {
+            const work = () => {
+              leave();
+              leaveRanges();
+              return ask(since);
+            };
+            return this.#turns.take(signal, work, true);
+          });
+        } finally {
+          leave();
+        }
+      },
+    };
     const begun = new Map<MetricsQuestion, Promise<Found>>();
     const find = (window: MetricsQuestion): Promise<Found> => {
       const known = begun.get(window);
@@ -482,18 +529,6 @@ class PageServer {
       const { code, status, message, retryAfter } = error;
       const parts = [code, status, message, retryAfter, reference] as const;
       return { lines: module.glue.failedLine(start, end, ...parts) as Bytes };
-    }
-  }
-
-  /** Waits for a turn. As long as the queue is full, tries again after a pause. */
-  async #patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await this.#turns.take(signal, ask);
-      } catch (error) {
-        if (!(error instanceof Full)) throw error;
-        await pause(BUSY_SECONDS * 1000, signal);
-      }
     }
   }
 

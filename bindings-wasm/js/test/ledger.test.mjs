@@ -604,7 +604,11 @@ describe("prom-client", () => {
       registry.resetMetrics();
       const text = await registry.metrics();
       assert.ok(text.includes(line(exact + 2n)), text);
-      assert.equal(text.match(/# TYPE tallyfold/g).length, 3);
+      assert.equal(text.match(/# TYPE tallyfold/g).length, 4);
+      const until = (text) => text.match(/^(?!# UNIT).*_settled_until_seconds.*$/gm);
+      const own = until(ledger.openmetrics({ labels: { cluster: "c" } }));
+      assert.deepEqual(until(text).sort(), own.map((line) => line.replace(/\.000$/, "")).sort());
+      assert.equal(own.length, 3);
       const all = await registry.getMetricsAsJSON();
       const [found] = all.filter(({ name }) => name.includes("success_settled"));
       assert.equal(found.type, "counter");

@@ -1113,6 +1113,87 @@ test("a range waits for a full queue, also if it shares a window with a request 
   assert.deepEqual([lines.length, lines.at(-1)], [3, '{"done":true}']);
 });
 
+/** A service that answers one call each time that `release` is called. `starts` are the windows that it was asked for. */
+function counted() {
+  const sandbox = new Sandbox({ seed: 1 });
+  const [starts, waiting] = [[], []];
+  let released = 0;
+  const serve = () => {
+    while (released > 0 && waiting.length > 0) {
+      released -= 1;
+      waiting.shift()();
+    }
+  };
+  const fetch = async (url, init) => {
+    if (url.includes("analytics")) {
+      starts.push(JSON.parse(new TextDecoder().decode(init.body)).start.slice(0, 16));
+      await new Promise((answer) => {
+        waiting.push(answer);
+        serve();
+      });
+    }
+    return sandbox.fetch(url, init);
+  };
+  const release = (calls) => {
+    released += calls;
+    serve();
+  };
+  return { client: clientOf(sandbox, { fetch }), starts, release };
+}
+
+/** Lets everything happen that waits for nothing but promises. */
+async function settle() {
+  for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
+}
+
+/** Asks for the days from the first to the last of January, and reads the answers. */
+function days(handle, first, last) {
+  const day = (number) => `2026-01-${String(number).padStart(2, "0")}T00:00:00Z`;
+  for (let number = first; number <= last; number += 1) {
+    ranged(handle, { start: day(number), end: day(number + 1) }).catch(() => {});
+  }
+}
+
+for (const [name, window] of [
+  ["its own", { start: "2026-02-01T00:00:00Z", end: "2026-02-01T00:15:00Z" }],
+  ["the eighth of a range", { start: "2026-01-25T01:45:00Z", end: "2026-01-25T02:00:00Z" }],
+]) {
+  test(`ranges do not delay a single request, however many there are: ${name}`, async () => {
+    const { client, starts, release } = counted();
+    const handle = pageServer({ client, authorize, concurrency: 2, queue: 1 });
+    days(handle, 1, 25);
+    while (starts.length < 2) await settle();
+    await settle();
+    let response;
+    const single = post(handle, delivery, { ...window, dimensions }).then((answered) => {
+      response = answered;
+    });
+    let calls = 0;
+    for (await settle(); response === undefined && calls < 1000; await settle()) {
+      release(1);
+      calls += 1;
+    }
+    await single;
+    assert.equal(response.status, 200);
+    // Two calls were under way, two of ranges were in line, and one is its own.
+    assert.ok(calls <= 5, `${calls} calls`);
+  });
+}
+
+test("a range waits for one window of each other range", async () => {
+  const { client, starts, release } = counted();
+  const handle = pageServer({ client, authorize, concurrency: 4 });
+  days(handle, 1, 5);
+  while (starts.length < 4) await settle();
+  days(handle, 6, 6);
+  await settle();
+  release(40);
+  while (starts.length < 40) await settle();
+  // Four calls were under way, four were in line, and each of the five ranges sent one more.
+  const before = starts.indexOf("2026-01-06T00:00");
+  assert.ok(before >= 0 && before <= 4 + 4 + 5, `${before} calls`);
+});
+
 test("a range that the browser has is 304 until a provisional window changes", async () => {
   const sandbox = new Sandbox({ seed: 1 });
   const handle = pageServer({ client: atTheEnd(sandbox), authorize, provisionalMs: 0 });

@@ -21,9 +21,12 @@ from tallyfold._time import EPOCH, Now
 from tallyfold._values import PushReport
 
 if TYPE_CHECKING:
-    from prometheus_client.core import CounterMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 __all__ = ["Ledger"]
+
+SETTLED_UNTIL = "End of the newest window in the totals, in seconds since 1970"
+"""The help of the gauge, as in the OpenMetrics text."""
 
 
 @final
@@ -50,7 +53,8 @@ class Ledger:
         saved: the result of `save`, instead of a path.
 
     Raises:
-        ConfigError: `invalid_checkpoint` for a document that is incomplete or was changed.
+        ConfigError: `invalid_checkpoint` for a document that is incomplete or was changed;
+            `invalid_argument` for the path of anything but a regular file.
 
     >>> import pathlib, tempfile
     >>> directory = tempfile.TemporaryDirectory()
@@ -289,15 +293,24 @@ class Collector:
         """Imports the package, and raises `ModuleNotFoundError` if it is not installed."""
         message = "a collector needs prometheus_client: pip install prometheus-client"
         (core,) = installed(message, "prometheus_client.core")
-        self._family = core.CounterMetricFamily
+        self._counter, self._gauge = core.CounterMetricFamily, core.GaugeMetricFamily
         self._ledger = ledger
         self._arguments = labels, name
 
-    def collect(self) -> "Iterator[CounterMetricFamily]":
-        """Yields the counters, for a scrape."""
+    def collect(self) -> "Iterator[CounterMetricFamily | GaugeMetricFamily]":
+        """Yields the counters and the end of the newest window, for a scrape."""
         totals = self._ledger._totals  # noqa: SLF001 - of one moment
+        name = ""
         for name, help_text, labels, samples in totals.counters(*self._arguments):
-            family = self._family(name, help_text, labels=labels)
+            family = self._counter(name, help_text, labels=labels)
             for values, count in samples:
                 family.add_metric(values, count)
             yield family
+        end = totals.settled_until
+        if name and end is not None:
+            # Counters are called STEM_COUNT_settled_events.
+            name = f"{name.rsplit('_', 3)[0]}_settled_until_seconds"
+            fixed = {label: value for label, value in self._arguments[0].items() if value}
+            gauge = self._gauge(name, SETTLED_UNTIL, labels=fixed, unit="seconds")
+            gauge.add_metric(list(fixed.values()), end[1] // 1000 / 1000)
+            yield gauge

@@ -39,7 +39,8 @@ class Outbox:
         format: the format of all messages, as for `push`.
 
     Raises:
-        ConfigError: `invalid_checkpoint` for a file that is incomplete or was changed.
+        ConfigError: `invalid_checkpoint` for a file that is incomplete or was changed;
+            `invalid_argument` for the path of anything but a regular file.
 
     >>> import pathlib, tempfile
     >>> directory = tempfile.TemporaryDirectory()

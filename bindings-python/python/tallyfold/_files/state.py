@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from tallyfold._errors import ConfigError
+from tallyfold._errors import ConfigError, invalid
 from tallyfold._files.file import found_at, given_path, replacing
 from tallyfold._files.lock import Lock, Turn
 
@@ -59,8 +59,6 @@ class StateFile:
             BlockingIOError: if others are writing the file, or have written it since it was read.
         """
         self._lock = None
-        if not _is_kept(self._path):
-            return
         real = pathlib.Path(os.path.realpath(self._path))
         with self._alone():
             self._lock = _locked(real.with_name(f"{real.name}.lease"), turn)
@@ -134,13 +132,13 @@ def _locked(directory: pathlib.Path, turn: Turn) -> Lock:
                 raise
 
 
-def _is_kept(path: pathlib.Path) -> bool:
-    """Whether the path is a file or does not exist. Other things, such as pipes, need no lock."""
-    found = found_at(path)
-    return found is None or stat.S_ISREG(found.st_mode)
-
-
 def _mark(path: pathlib.Path) -> tuple[int, int, int] | None:
-    """Identifies the content of the file; `None` if the file does not exist."""
+    """Identifies the content of the file; `None` if the file does not exist.
+
+    Refuses anything else, such as a pipe or a device, which may have no end.
+    """
     found = found_at(path)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        message = f"{path} is not a regular file, so it can't be replaced"
+        raise invalid(ConfigError, "path", message)
     return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)

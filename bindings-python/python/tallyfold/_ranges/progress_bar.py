@@ -6,7 +6,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO, cast
 
 from tallyfold._ranges.values import Progress
 
@@ -22,7 +22,8 @@ SECONDS_BETWEEN = 0.1
 def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show | None]:
     """Yields a function that shows progress in a notebook or on a terminal (standard error).
 
-    Without a notebook or a terminal, or if no bar is wanted, yields `None`.
+    Without a notebook or a terminal, or if no bar is wanted, yields `None`. If the terminal goes
+    away, the collect continues without it.
 
     Raises:
         ModuleNotFoundError: if a bar on a terminal is wanted and rich is not installed.
@@ -34,11 +35,35 @@ def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show | None
             yield show
     else:
         has_rich = bool(wanted) or importlib.util.find_spec("rich") is not None
-        if not has_rich or sys.stderr is None or not sys.stderr.isatty():
+        if not has_rich or not _has_terminal():
             yield None
             return
         with _drawn(planned, done) as show:
             yield show
+
+
+def _has_terminal() -> bool:
+    """Whether standard error is a terminal. It may also be closed, `None` or any object."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+class _Lasting:
+    """Standard error, without its failures."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what standard error has
+        return getattr(sys.stderr, name)
 
 
 def _of_notebook() -> Callable[..., Any] | None:
@@ -106,7 +131,7 @@ def _drawn(planned: int, done: int) -> Iterator[Show]:
         progress.TimeRemainingColumn(),
     )
     # The bar is drawn when there is something to report, without a separate thread.
-    screen = console.Console(stderr=True)
+    screen = console.Console(file=cast("TextIO", _Lasting()))
     with progress.Progress(*columns, console=screen, auto_refresh=False) as drawn:
         task = drawn.add_task(_doing(waits=False), total=planned, completed=done, failed="")
         last = 0.0

@@ -13,6 +13,7 @@ import {
   optionalFlag,
   optionalSignal,
   own,
+  pairsOf,
 } from "../values/input.js";
 import { warning } from "../values/runtime.js";
 import { exportCore, withOptions } from "./exporting.js";
@@ -271,8 +272,8 @@ export class Ledger {
   }
 
   /**
-   * Adds the totals to a registry of `prom-client`, which shows the current totals in each scrape. They are
-   * numbers, as Prometheus stores them: exact up to 2^53. If the ledger is empty, the registry gets the counters
+   * Adds the totals, and the end of the newest window, to a registry of `prom-client`, which shows their current values in each
+   * scrape. Totals are numbers, as Prometheus stores them: exact up to 2^53. If the ledger is empty, the registry gets the counters
    * with the first revision. If it then refuses a counter, because it has another metric with that name, the ledger
    * issues a `CountersLeftOutWarning`.
    *
@@ -294,9 +295,11 @@ export class Ledger {
             labels,
             value: Number(value),
           }));
-        registry.registerMetric(metric(counter, values) as never);
+        registry.registerMetric(counterMetric(counter, values) as never);
       }
-      return counters.length > 0;
+      const [first] = counters;
+      if (first) registry.registerMetric(untilMetric(first, options, this) as never);
+      return first !== undefined;
     };
     if (!register()) this.#waiting.push(register);
   }
@@ -318,8 +321,8 @@ interface CoreCounter {
   readonly samples: [string[], bigint][];
 }
 
-/** A metric, as a registry of `prom-client` expects it. */
-function metric({ name, help, labelNames }: Counter, values: () => unknown[]): object {
+/** A counter, as a registry of `prom-client` expects it. */
+function counterMetric({ name, help, labelNames }: Counter, values: () => unknown[]): object {
   const fixed = { help, type: "counter", aggregator: "sum", labelNames };
   const metric = {
     ...fixed,
@@ -330,4 +333,24 @@ function metric({ name, help, labelNames }: Counter, values: () => unknown[]): o
     reset: () => {},
   };
   return metric;
+}
+
+/** The gauge with the end of the newest window of a ledger, as in the OpenMetrics text. */
+function untilMetric(counter: Counter, options: CounterOptions, ledger: Ledger): object {
+  const pairs = pairsOf((flatHeaders(options?.labels) ?? []) as string[]);
+  const labels = Object.fromEntries(pairs.filter(([, value]) => value !== ""));
+  const gauge = {
+    name: counter.name.replace(/_[a-z]+_settled_events$/, "_settled_until_seconds"),
+    help: "End of the newest window in the totals, in seconds since 1970",
+    type: "gauge",
+    aggregator: "max",
+    labelNames: Object.keys(labels),
+  };
+  const value = (): number => Date.parse(ledger.settledUntil ?? "") / 1000;
+  return {
+    ...gauge,
+    get: async () => ({ ...gauge, values: [{ labels, value: value() }] }),
+    /** Does nothing, because the end never decreases. */
+    reset: () => {},
+  };
 }

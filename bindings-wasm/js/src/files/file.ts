@@ -78,7 +78,7 @@ type Replacing = Pick<Files, "fs" | "path">;
 /** How {@link replace} makes the new file. */
 interface Replacement {
   /** The permissions of the new file: less the umask, unless there is an `old` file. */
-  readonly mode?: number;
+  readonly mode?: number | undefined;
   /** Called with the path of the temporary file before it is renamed. */
   readonly ready?: (beside: string) => Promise<void>;
   /** The file whose owner, for root, the new file gets. */

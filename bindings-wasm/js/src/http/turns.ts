@@ -16,8 +16,11 @@ export class Presence {
   #heardMs = performance.now();
   #hasEnded = false;
   readonly #heartbeat: ReturnType<typeof setInterval> | undefined;
+  /** Whether it takes no place in a queue. */
+  readonly isPatient: boolean;
 
-  constructor() {
+  constructor(isPatient = false) {
+    this.isPatient = isPatient;
     if (!isWorkers()) return;
     this.#heartbeat = setInterval(() => {
       this.#heardMs = performance.now();
@@ -40,34 +43,47 @@ export class Full extends Error {}
 
 /** Runs a limited number of pieces of work at the same time, in the order in which they arrived. */
 export class Turns {
-  /** How many run at the same time. */
-  readonly most: number;
+  readonly #most: number;
   readonly #queue: number;
-  /** The first `most` entries are running, and the others wait. */
+  /** The first `#most` entries are running, and the others wait. */
   #line: Presence[] = [];
   readonly #waiting = new Waiting();
 
-  /** @param queue How many may wait. */
+  /**
+   * @param most How many run at the same time.
+   * @param queue How many may wait.
+   */
   constructor(most: number, queue: number) {
-    this.most = most;
+    this.#most = most;
     this.#queue = queue;
   }
 
   /**
-   * Waits for its turn, and then does the work. If the signal aborts during the wait, throws the signal's reason.
+   * Waits for its turn, and then does the work, which may call `leave` to end its turn early. If the signal aborts during
+   * the wait, throws the signal's reason.
    *
+   * @param isPatient Whether it also waits if the queue is full, and takes no place in it.
    * @throws {@link Full} if too many wait.
    */
-  async take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async take<T>(
+    signal: AbortSignal,
+    work: (leave: () => void) => Promise<T>,
+    isPatient = false,
+  ): Promise<T> {
     this.#line = this.#line.filter((one) => !one.isOver);
-    if (this.#line.length >= this.most + this.#queue) throw new Full();
-    const own = new Presence();
-    try {
-      while (this.#placeOf(own) >= this.most) await this.#waiting.forChange(signal);
-      return await work();
-    } finally {
+    const queued = this.#line.slice(this.#most).filter((one) => !one.isPatient);
+    const isFull = this.#line.length >= this.#most && queued.length >= this.#queue;
+    if (isFull && !isPatient) throw new Full();
+    const own = new Presence(isPatient);
+    const leave = (): void => {
       own.end();
       this.#waiting.wake();
+    };
+    try {
+      while (this.#placeOf(own) >= this.#most) await this.#waiting.forChange(signal);
+      return await work(leave);
+    } finally {
+      leave();
     }
   }
 
@@ -81,9 +97,15 @@ export class Turns {
 
 /** A result that one request computes, and that other requests wait for. */
 export class Shared<T> {
+  /** Whether other windows of a range get their turn before this result. */
+  waitsInRange: boolean;
   readonly #presence = new Presence();
   readonly #waiting = new Waiting();
   #outcome: { readonly value: T } | { readonly error: unknown } | undefined;
+
+  constructor(waitsInRange: boolean) {
+    this.waitsInRange = waitsInRange;
+  }
 
   get isOver(): boolean {
     return this.#presence.isOver;
