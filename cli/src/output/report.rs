@@ -407,7 +407,7 @@ mod tests {
         for (label, part) in [
             ("env", "NAME=VALUE"),
             ("=x", "NAME=VALUE"),
-            ("cluster=x", "name of the cluster"),
+            ("cluster=x", "the label cluster contains the cluster"),
             ("1a=x", "isn't a valid label name"),
         ] {
             let failure = labels(&report, &[label.to_owned()]).unwrap_err();
