@@ -51,22 +51,17 @@ const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }
 
 const KEEPS_TRYING = "The dashboard keeps trying.";
 
-/** For each view, the function that returns the properties that the dashboard gives to it. */
-const givers = new WeakMap<EventTarget, () => object>();
-
 /** A directive that sets several properties of an element. It sets only properties that have changed. */
 class Properties extends Directive {
   #last: { readonly [name: string]: unknown } = {};
   #isFirst = true;
 
-  override render(_give: () => object): unknown {
+  override render(_values: object): unknown {
     return noChange;
   }
 
-  override update({ element }: ElementPart, [give]: [() => object]): unknown {
-    givers.set(element, give);
+  override update({ element }: ElementPart, [values]: [object]): unknown {
     const last = this.#last;
-    const values = give();
     this.#last = { ...values };
     if (element.matches(":not(:defined)")) {
       // If a property was set before the element is defined, the element's first update would set it again, and would
@@ -618,15 +613,10 @@ export class Dashboard extends Reading {
     return where[this.by] ? (NAMES.find((name) => !where[name]) ?? this.by) : this.by;
   }
 
-  readonly #selected = (event: CustomEvent<{ dimension: Dimension; value: string }>): void => {
-    const { detail, target } = event;
+  readonly #selected = ({ detail }: CustomEvent<{ dimension: Dimension; value: string }>): void => {
     const where = { ...this.where, [detail.dimension]: [detail.value] };
     this.#forget(/\.sort$/);
     this.#go({ where, by: this.#free(where) });
-    // The clicked view shows these rows at once, and the rest of the page follows, unless counts must be read first.
-    const needed = [this.by, ...(Object.keys(where) as Dimension[])];
-    const isRead = needed.every((name) => this.query?.dimensions.includes(name));
-    if (target && isRead) Object.assign(target, givers.get(target)?.());
   };
 
   /** Drops the states of views whose names match. */
@@ -755,7 +745,7 @@ export class Dashboard extends Reading {
   readonly #pages: Readonly<Record<string, () => TemplateResult>> = {
     overview: () => html`
       <tallyfold-pipeline
-        ${this.#given("pipeline", () => ({ ingestion: this.ingestion }))}
+        ${this.#given("pipeline", { ingestion: this.ingestion })}
         exportparts="view, header, title"
       ></tallyfold-pipeline>
       ${
@@ -773,11 +763,11 @@ export class Dashboard extends Reading {
           exportparts="view, header, title, table"
         ></tallyfold-destinations>
         <tallyfold-reasons
-          ${this.#given("reasons", () =>
+          ${
             this.by === "reason"
-              ? { by: "integration", of: "integration", state: NO_STATE }
-              : { by: "reason", of: "reason" },
-          )}
+              ? this.#given(undefined, { by: "integration", of: "integration", state: NO_STATE })
+              : this.#given("reasons", { by: "reason", of: "reason" })
+          }
           exportparts="view, header, title, table"
         ></tallyfold-reasons>
       </div>
@@ -785,13 +775,13 @@ export class Dashboard extends Reading {
     time: () => html`
       ${this.#trend()}
       <tallyfold-heatmap
-        ${this.#given("heatmap", () => ({ marked: this.marked }))}
+        ${this.#given("heatmap", { marked: this.marked })}
         exportparts="view, header, title"
       ></tallyfold-heatmap>
       ${
         this.marked
           ? html`<tallyfold-cause
-              ${this.#given("cause", () => ({ marked: this.marked }))}
+              ${this.#given("cause", { marked: this.marked })}
               exportparts="view, header, title"
             ></tallyfold-cause>`
           : nothing
@@ -801,7 +791,7 @@ export class Dashboard extends Reading {
       <tallyfold-values ${this.#given("values")} exportparts="view, header, title"></tallyfold-values>
       <tallyfold-silent ${this.#given("silent")} exportparts="view, header, title"></tallyfold-silent>
       <tallyfold-corrections
-        ${this.#given("corrections", () => ({ server: this.server }))}
+        ${this.#given("corrections", { server: this.server })}
         exportparts="view, header, title"
       ></tallyfold-corrections>
     `,
@@ -809,11 +799,11 @@ export class Dashboard extends Reading {
       this.#rulesState() ??
       html`
       <tallyfold-budget
-        ${this.#given("budget", () => ({ rules: this.#rules.shown }))}
+        ${this.#given("budget", { rules: this.#rules.shown })}
         exportparts="view, header, title"
       ></tallyfold-budget>
       <tallyfold-timeline
-        ${this.#given("timeline", () => ({ rules: this.#rules.shown }))}
+        ${this.#given("timeline", { rules: this.#rules.shown })}
         exportparts="view, header, title"
       ></tallyfold-timeline>
     `,
@@ -829,14 +819,14 @@ export class Dashboard extends Reading {
 
   #trend(): TemplateResult {
     return html`<tallyfold-trend
-      ${this.#given("trend", () => ({ marked: this.marked }))}
+      ${this.#given("trend", { marked: this.marked })}
       exportparts="view, header, title"
     ></tallyfold-trend>`;
   }
 
-  /** The properties of a view. `more` returns those that differ from the other views'. */
-  #given(view: string, more?: () => object): unknown {
-    return properties(() => ({
+  /** The properties of a view. Without a name, the view gets no state from the address. */
+  #given(view: string | undefined, more: object = {}): unknown {
+    return properties({
       table: this.table,
       tableBefore: this.tableBefore,
       range: this.range,
@@ -850,9 +840,9 @@ export class Dashboard extends Reading {
       load: this.#load,
       loading: this.isReading,
       error: this.error,
-      state: this.#state(view),
-      ...more?.(),
-    }));
+      ...(view && { state: this.#state(view) }),
+      ...more,
+    });
   }
 
   /** Which windows are settled, provisional or missing, and when the counts were read. */

@@ -8,7 +8,6 @@ import {
   type PropertyValues,
   type TemplateResult,
 } from "lit";
-import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import { type ComparisonRow, compare } from "../src/tables/comparison.js";
 import { type Counts, countsOf, type Row } from "../src/tables/counts.js";
@@ -114,7 +113,6 @@ export abstract class Groups extends View {
       background: var(--surface);
     }
     thead button {
-      position: relative;
       min-height: 0;
       width: 100%;
       padding: 6px 0;
@@ -130,22 +128,11 @@ export abstract class Groups extends View {
     thead [aria-sort] button {
       color: var(--text);
     }
-    /* Each header has the arrow. To show it takes no layout, and an arrow that is added would have the whole table laid out. */
-    thead button::after {
-      content: "";
-      position: absolute;
-      width: 7px;
-      height: 1.45em;
-      margin-inline-start: 2px;
-      background: linear-gradient(currentColor 0 0);
-      clip-path: polygon(40% 25%, 60% 25%, 60% 60%, 100% 50%, 50% 80%, 0 50%, 40% 60%);
-      visibility: hidden;
-    }
     thead [aria-sort] button::after {
-      visibility: visible;
+      content: " ↓" / "";
     }
     thead [aria-sort="ascending"] button::after {
-      rotate: 180deg;
+      content: " ↑" / "";
     }
     tbody tr:hover > * {
       background: var(--sunken);
@@ -482,15 +469,6 @@ export abstract class Groups extends View {
     this.#seen = seen;
     this.#trends?.draw(seen.map((row) => row.dimensions[this.dimension]));
     const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
-    // What the cells of a row depend on, next to its counts. After a sort, rows that stay at their places are not rendered.
-    const looks = [
-      this.unit,
-      this.#most,
-      this.#trends,
-      this.#changes,
-      this.#isCompared,
-      this.formats,
-    ];
     const space = (px: number) =>
       px > 0 ? html`<tr aria-hidden="true" .style=${`height:${px}px`}></tr>` : nothing;
     return html`
@@ -523,10 +501,7 @@ export abstract class Groups extends View {
             ${repeat(
               seen,
               (row, at) => (isMany ? row.dimensions[this.dimension] : at),
-              (row, at) =>
-                html`<tr aria-rowindex=${from + at + 2}>${guard([row, ...looks], () =>
-                  this.#cells(row),
-                )}</tr>`,
+              (row, at) => this.#row(row, from + at),
             )}
             ${space((limit - to) * ROW_PX)}
           </tbody>
@@ -569,9 +544,10 @@ export abstract class Groups extends View {
     this.tell({ sort: next });
   }
 
-  #cells(row: Group): TemplateResult {
+  #row(row: Group, at: number): TemplateResult {
     const value = row.dimensions[this.dimension];
-    return html`<th scope="row">
+    return html`<tr aria-rowindex=${at + 2}>
+      <th scope="row">
         <button type="button" class="link" @click=${() => this.#drill(value)}>
           ${valueText(value, this.dimension)}
         </button>
@@ -579,7 +555,8 @@ export abstract class Groups extends View {
       ${this.#columns.map((column) => this.#cell(column, row, value))}
       <td>${this.#share(row)}</td>
       ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
-      <td>${barsOf(this.#trends?.get(value), this.#trends)}</td>`;
+      <td>${barsOf(this.#trends?.get(value), this.#trends)}</td>
+    </tr>`;
   }
 
   /** The row may disappear, so the focus moves to the table. */
@@ -666,25 +643,19 @@ export abstract class Groups extends View {
     </span>`;
   }
 
-  #change(value: string): TemplateResult {
+  #change(value: string): TemplateResult | string {
     const row = this.#changes?.get(value);
     const { count, delta, share } = this.formats;
-    // One template for all, because another template would replace the elements of a row that is reused.
-    const said = (look: string, text: string, title: string | typeof nothing = nothing) =>
-      html`<span class=${look} title=${title}>${text}</span>`;
-    if (row === undefined) return said("muted", "–");
-    if (row.before === null) return said("muted", "new");
-    const before = count(row.before[this.#main]);
-    if (this.unit === "percent") {
-      const rate = this.#rate(this.#columns[0], row.before, value, this.#wholeBefore);
-      return said("muted", share(rate), before);
-    }
+    if (row === undefined) return html`<span class="muted">–</span>`;
+    if (row.before === null) return html`<span class="muted">new</span>`;
     const change = row.delta[this.#main];
-    return said(
-      change > 0n ? "up" : change < 0n ? "down" : "muted",
-      delta(change),
-      `${before} last week`,
-    );
+    const direction = change > 0n ? "up" : change < 0n ? "down" : "muted";
+    if (this.unit === "percent") {
+      return html`<span class="muted" title=${count(row.before[this.#main])}>${share(
+        this.#rate(this.#columns[0], row.before, value, this.#wholeBefore),
+      )}</span>`;
+    }
+    return html`<span class=${direction} title="${count(row.before[this.#main])} last week">${delta(change)}</span>`;
   }
 
   readonly #showAll = () => {

@@ -207,7 +207,7 @@ export class Pipeline extends View {
     if (where.reason !== undefined) return "reasons";
     if (incoming === undefined) return this.loading ? "unread" : "unknown";
     if (!shown || !range) return "unknown";
-    if ([shown, incoming].some((it) => statesOf(it, range).includes("partial"))) return "partial";
+    if (shown.gaps(range).length > 0 || incoming.gaps(range).length > 0) return "partial";
     const [one, other] = [incoming.totals, shown.totals];
     return STAGES.every(({ name }) => one[name] === other[name]) ? "equal" : "different";
   }

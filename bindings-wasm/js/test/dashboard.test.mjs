@@ -1007,37 +1007,6 @@ describe("the dashboard", () => {
     assert.equal(await focusedAfter(names[0]), "the table");
   });
 
-  test("shows a chosen value first in the view in which it was chosen", async (t) => {
-    const { tab } = await opened(t);
-    const chosen = async () =>
-      await tab.evaluate(async () => {
-        const dashboard = document.querySelector("tallyfold-dashboard");
-        const root = dashboard.shadowRoot;
-        const { shadowRoot: view } = root.querySelector("tallyfold-destinations");
-        const changed = [];
-        const watch = (name, node) => {
-          const observer = new MutationObserver(() => {
-            if (!changed.includes(name)) changed.push(name);
-            if (view.textContent.includes("do not have this dimension")) changed.push("wrong");
-          });
-          observer.observe(node, { subtree: true, childList: true, characterData: true });
-          return observer;
-        };
-        const observers = [
-          watch("crumbs", root.querySelector(".crumbs")),
-          watch("table", view.querySelector("[part=view]")),
-        ];
-        view.querySelector("tbody th button").click();
-        await dashboard.updateComplete;
-        for (const observer of observers) observer.disconnect();
-        return changed;
-      });
-    assert.deepEqual(await chosen(), ["table", "crumbs"]);
-    await ready(tab);
-    // The counts by the next dimension are not read yet, so the table can't show them first.
-    assert.deepEqual(await chosen(), ["crumbs", "table"]);
-  });
-
   test("writes numbers and times in the page's language, from right to left too", async (t) => {
     const { world, tab } = await opened(t, { viewport: { width: 1280, height: 900 } }, (it) => {
       it.lang = 'lang="ar-EG" dir="rtl"';
